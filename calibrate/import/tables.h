@@ -49,8 +49,8 @@ std::vector<GemmSample> import_gemms(const Entry& entry, const Gpu& gpu, std::ve
 // kinds apart.
 std::vector<GemmSample> rows_of_kind(const Json& table, const std::string& kind, const std::string& file);
 
-// Format "quotient": products of a kind that was timed on another GPU only. Each takes as much longer than
-// `forward`, this GPU's, as it did there than that GPU's forward product of the same shape.
+// Format "quotient": GEMMs of a kind that was timed on another GPU only. Each takes as much longer than
+// `forward`, this GPU's, as it did there than that GPU's forward GEMM of the same shape.
 std::vector<GemmSample> import_quotients(const Entry& entry, const Gpu& gpu,
                                          const std::vector<GemmSample>& forward,
                                          std::vector<Source>& sources);

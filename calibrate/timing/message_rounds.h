@@ -1,4 +1,4 @@
-// Messages are timed in rounds through all of them, and the longest product of the jobs beside them.
+// Messages are timed in rounds through all of them, and the longest GEMM of the jobs beside them.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Matrix products.
+// GEMMs.
 #pragma once
 
 #include "kernels/tensor.h"

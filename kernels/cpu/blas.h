@@ -1,4 +1,4 @@
-// The matrix product that the CPU's kernels are built on.
+// The GEMM that the CPU's kernels are built on.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What stands between the products of an MLP, and its gradient.
+// What stands between the GEMMs of an MLP, and its gradient.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/silu.cuh"

@@ -59,7 +59,7 @@ Owned<cublasLtMatmulDesc_t> description(const Multiply& call, int multiprocessor
   set(CUBLASLT_MATMUL_DESC_TRANSB, call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (multiprocessors > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, std::int32_t{multiprocessors});
   if (call.a.type == Type::fp8_e4m3 && call.b.type == Type::fp8_e4m3) {
-    // Forward products of fp8 keep their sums in the tensor cores, as Transformer Engine's do.
+    // Forward GEMMs of fp8 keep their sums in the tensor cores, as Transformer Engine's do.
     set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
   }
   if (call.bias.given()) {

@@ -1,4 +1,4 @@
-// How does cuBLASLt run a matrix product?
+// How does cuBLASLt run a GEMM?
 #pragma once
 
 #include <cublasLt.h>

@@ -1,4 +1,4 @@
-// Every call on a CUDA stream; fp32, bf16 and fp16, fp8 operands for matrix products.
+// Every call on a CUDA stream; fp32, bf16 and fp16, fp8 operands for GEMMs.
 #pragma once
 
 #include <cuda_runtime_api.h>

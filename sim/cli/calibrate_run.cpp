@@ -198,8 +198,8 @@ int calibrate_and_write(const CalibrateOptions& options) {
   const kernels::Launched self = kernels::launched();
   if (self.rank == 0) require_writable({options.output});
   CalibrationRequest request = make_request(options);
-  DeviceSet site = open_here(options, request);
-  const Ranks ranks{std::move(site.devices), std::move(site.worlds), self.size > 1};
+  DeviceSet device_set = open_here(options, request);
+  const Ranks ranks{std::move(device_set.devices), std::move(device_set.worlds), self.size > 1};
   if (!ranks.worlds.empty()) {
     request.ranks = &ranks;
   } else if (!options.on_cpu() && !request.jobs.messages.empty()) {

@@ -90,9 +90,9 @@ void require_timed(const ExecuteVerb& verb, Precision precision) {
 }
 
 // Ranks share the memory of a CPU, and of a GPU that they divide: there they have one context.
-void require_memory(const Report& predicted, const Cluster& cluster, const DeviceSet& site) {
-  const kernels::DeviceFacts device = site.devices.front()->facts();
-  const bool is_cpu = device.kind == "cpu", shared = is_cpu || site.devices.size() > 1;
+void require_memory(const Report& predicted, const Cluster& cluster, const DeviceSet& device_set) {
+  const kernels::DeviceFacts device = device_set.devices.front()->facts();
+  const bool is_cpu = device.kind == "cpu", shared = is_cpu || device_set.devices.size() > 1;
   Footprint needed = fullest_gpu(predicted);
   needed.capacity_bytes = device.memory_bytes;
   if (is_cpu) needed.outside = {};
@@ -263,25 +263,25 @@ int run_and_show(const ExecuteVerb& verb) {
   if (kind_of(verb) == DeviceKind::cuda) kernels::count_gpus();  // throws where this build has no CUDA
   const Prepared run = prepare_run(verb, source);
   const Plan& plan = run.training.plan;
-  DeviceSet site;
+  DeviceSet device_set;
   try {
-    site = open_device_set(plan, kind_of(verb), verb.timeout_s, job_of_ranks(verb, run));
+    device_set = open_device_set(plan, kind_of(verb), verb.timeout_s, job_of_ranks(verb, run));
   } catch (InputError& error) {
     std::vector<Violation> found = error.violations();
     for (Violation& violation : found) violation = in_users_words(std::move(violation), source);
     throw InputError(std::move(found));
   }
-  const bool is_first = site.is_first();
-  const std::string how = site.how;
-  if (is_first) require_memory(run.predicted.report, run.scenario.experiment.cluster, site);
+  const bool is_first = device_set.is_first();
+  const std::string how = device_set.how;
+  if (is_first) require_memory(run.predicted.report, run.scenario.experiment.cluster, device_set);
   ExecuteOptions options;
   options.warmup = verb.warmup;
   options.iterations = run.scenario.experiment.conditions.iterations;
   options.watch = {verb.timeout_s, is_interrupted, end_stuck};
-  const int rank = site.worlds.front()->rank();
+  const int rank = device_set.worlds.front()->rank();
   options.keep_partial = [&](const PartialRun& partial) { keep_partial(verb, run, rank, partial); };
   note_interruption();
-  const Execution execution = execute(run.training, options, std::move(site));
+  const Execution execution = execute(run.training, options, std::move(device_set));
   return is_first ? show(verb, run, execution, how) : kDone;
 }
 

@@ -83,9 +83,9 @@ std::vector<VerbOption> predict_options(PredictOptions& options) {
 bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,
                        const std::function<bool()>& stopped) {
   // Where ranks are threads on cores, one core tells the times of all.
-  DeviceSet site =
+  DeviceSet device_set =
       device == DeviceKind::cuda ? open_device_set(experiment.plan, device, 0) : one_device(device);
-  const Ranks ranks{std::move(site.devices), std::move(site.worlds), false};
+  const Ranks ranks{std::move(device_set.devices), std::move(device_set.worlds), false};
   CalibrationRequest request;
   if (!ranks.worlds.empty()) request.ranks = &ranks;
   request.cluster = experiment.cluster;

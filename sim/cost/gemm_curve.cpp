@@ -146,7 +146,7 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
 
 // Transformer Engine's grouped linear layer calls cuBLAS once for each expert (cpp_extensions/gemm.py,
 // general_grouped_gemm). From 40 forward ones and input gradients measured on B200 (MooreThreads/SimuMax) the
-// sum of such calls is 8 % off in the median, one product of all rows 20 %.
+// sum of such calls is 8 % off in the median, one GEMM of all rows 20 %.
 Estimate one_by_one(const GemmCurve& curve, Gemm gemm) {
   const auto experts = static_cast<double>(gemm.batch);
   gemm.batch = 1;

@@ -14,14 +14,14 @@ namespace rehearse {
 // Log of the waves (cost/gemm_tiles.h), times kWeightOfWaves; then of min(m, n), max(m, n) and k.
 using LogShape = std::array<double, 4>;
 
-// One precision and kind of product of a profile, made ready for look-up.
+// One precision and kind of GEMM of a profile, made ready for look-up.
 struct GemmCurve {
   struct Point {
     LogShape at;
     double log_excess = 0;  // measured time over that of the tiles, or of the roofline
   };
-  Roofline roof;               // of the cluster's GPU
-  Roofline timed;              // of the GPU that the points were timed on (cost/timed_on.h)
+  Roofline roof;   // of the cluster's GPU
+  Roofline timed;  // of the GPU that the points were timed on (cost/timed_on.h)
   double launch_s = 0;
   double multiprocessors = 0;  // of the GPU that the points were timed on; 0: not on record
   double times_points = 1;     // what takes longer than the points: Profile::fp8_split_sums
@@ -38,7 +38,7 @@ constexpr double kAccumulatedBytes = 8;
 // MissingCalibration when the profile has no GEMM of `precision` and none that stands in for it (fp16 and
 // bf16 stand in for each other: the tensor cores run both at one rate), or the GPU states no peak for it.
 // Points are times over the tiles of the GPU that was timed; `gpu` is the cluster's.
-// Products of a kind that the profile does not tell apart are looked up as known_gemms() says; grouped ones,
+// GEMMs of a kind that the profile does not tell apart are looked up as known_gemms() says; grouped ones,
 // among those that fill the GPU with as many rows.
 GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision,
                      const GemmKind& kind = {});

@@ -9,7 +9,7 @@
 
 namespace rehearse {
 
-// What tells products of one precision apart, beside their shapes.
+// What tells GEMMs of one precision apart, beside their shapes.
 struct GemmKind {
   GemmPass pass = GemmPass::forward;
   bool grouped = false;
@@ -22,7 +22,7 @@ struct GemmKind {
 // gradients m and n. Operands of other sizes count as aligned.
 GemmKind gemm_kind(const Gemm& gemm, const std::string& precision);
 
-// How a profile calls the products of a kind: "fp16", "fp16/weight_gradient", "fp16/grouped/input_gradient",
+// How a profile calls the GEMMs of a kind: "fp16", "fp16/weight_gradient", "fp16/grouped/input_gradient",
 // "fp16/align1".
 std::string gemm_key(const std::string& precision, const GemmKind& kind);
 std::vector<std::string> gemm_keys(const std::string& precision);

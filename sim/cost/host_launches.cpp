@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-// From one product of nvte_multi_tensor_gemm to the next (calibrate/data/misc/host_launch.json, products).
+// From one GEMM of nvte_multi_tensor_gemm to the next (calibrate/data/misc/host_launch.json, products).
 constexpr double kNextProduct = 267e-6 / 8;
 // From one tensor to the next that is quantized (the same file, casts).
 constexpr double kNextCast = 9e-6;

@@ -19,14 +19,14 @@ struct MessageSample {
   std::int64_t nodes = 1;
 };
 
-// A matrix product while such messages go over and over, against the same product alone.
+// A GEMM while such messages go over and over, against the same GEMM alone.
 struct BesideSample {
   MessageSample message;             // its seconds: those of the GEMM beside it
   std::int64_t m = 0, n = 0, k = 0;  // as GemmSample
   double alone_s = 0;
 };
 
-// A matrix product on the GPUs of all ranks at once, for so long that limits on their power act.
+// A GEMM on the GPUs of all ranks at once, for so long that limits on their power act.
 struct TogetherSample {
   std::int64_t m = 0, n = 0, k = 0;  // as GemmSample
   std::vector<double> seconds;       // by rank

@@ -43,7 +43,7 @@ class Pricing {
   // Kernels that no op of the Work names.
   double parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each);
 
-  // What casts of weights for the fp8 products of `kernels` take.
+  // What casts of weights for the fp8 GEMMs of `kernels` take.
   double casts_s(const Block& block, const std::vector<Kernel>& kernels,
                  const std::vector<double>& bytes_of_each);
 

@@ -70,7 +70,7 @@ struct Profile {
   std::vector<Source> sources;
   How how = How::published;
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
-  // How many times as long a product of fp8 takes that adds partial sums up in fp32 outside the tensor cores,
+  // How many times as long a GEMM of fp8 takes that adds partial sums up in fp32 outside the tensor cores,
   // as backward passes do (Transformer Engine, module/base.py: _2X_ACC_DGRAD, _2X_ACC_WGRAD; torchao,
   // use_fast_accum).
   double fp8_split_sums = 1;

@@ -44,14 +44,15 @@ double Canvas::heading(double left, double width, const std::string& title, cons
   return y;
 }
 
-std::string Canvas::finish(double width, double height, const std::string& title) const {
+std::string Canvas::finish(double width, double height, const std::string& title,
+                           const std::string& head) const {
   return fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img" )"
       R"(font-family="Helvetica, Arial, sans-serif"><title>{2}</title>)"
-      "\n"
+      "\n{3}"
       R"(<rect width="{0}" height="{1}" fill="#fff"/>)"
-      "\n{3}</svg>\n",
-      number(width), number(height), escape(title), body_);
+      "\n{4}</svg>\n",
+      number(width), number(height), escape(title), head, body_);
 }
 
 void Swatches::add(const std::string& fill, const std::string& meaning, double height) {

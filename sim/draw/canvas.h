@@ -34,8 +34,9 @@ class Canvas {
   double heading(double left, double width, const std::string& title, const std::string& held);
 
   // The whole picture on white; presentation attributes only, so that it also stands in a page whose policy
-  // forbids inline styles.
-  std::string finish(double width, double height, const std::string& title) const;
+  // forbids inline styles. `head`: elements after the title, which nobody sees by themselves.
+  std::string finish(double width, double height, const std::string& title,
+                     const std::string& head = "") const;
 
  private:
   std::string body_;

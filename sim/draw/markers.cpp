@@ -23,6 +23,12 @@ void put_marker(Canvas& canvas, double x, double y, std::size_t style, bool fill
              title_of(hint));
 }
 
+void put_point(Canvas& canvas, double x, double y, std::size_t style, const std::string& hint) {
+  canvas.put(
+      R"svg(<path transform="translate({} {}) scale(.7)" d="{}" fill="{}" fill-opacity="0.7">{}</path>)svg",
+      number(x), number(y), kShapes[style % kShapes.size()], line_colour(style), title_of(hint));
+}
+
 void put_cross(Canvas& canvas, double x, double y, const std::string& hint) {
   canvas.put(
       R"(<path d="M{} {}m-4.5-4.5l9 9m0-9l-9 9" fill="none" stroke="#b00020" stroke-width="2">{}</path>)",

@@ -11,6 +11,7 @@
 #include "base/quantity.h"
 #include "draw/axis.h"
 #include "draw/boxes.h"
+#include "draw/canvas.h"
 #include "draw/palette.h"
 #include "draw/text.h"
 
@@ -87,15 +88,10 @@ class PipelinePicture {
       legend();
       notes();
     }
-    return head() + body_ + "</svg>\n";
+    return canvas_.finish(kWidth, height(), name_, head());
   }
 
  private:
-  template <typename... Args>
-  void put(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(body_), format, std::forward<Args>(args)...);
-  }
-
   void choose_rows() {
     std::map<int, const TimelineRank*> first;
     for (const TimelineRank& rank : timeline_.ranks) first.emplace(rank.instance.pipeline_rank, &rank);
@@ -123,9 +119,9 @@ class PipelinePicture {
     box_ = pitch_ - lane_ * static_cast<double>(strips_.size()) - (pitch_ >= 18 ? 4 : 2);
   }
 
-  void text(double x, double y, double size, const std::string& words, const char* more = "") {
-    put("<text x=\"{}\" y=\"{}\" font-size=\"{}\"{}>{}</text>\n", number(x), number(y), number(size * zoom_),
-        more, escape(words));
+  void text(double x, double y, double size, const std::string& words, Anchor anchor = Anchor::start,
+            const char* more = "") {
+    canvas_.text(x, y, size * zoom_, words, anchor, more);
   }
 
   void paragraph(const std::string& words) {
@@ -147,7 +143,7 @@ class PipelinePicture {
         report_.bubble_worst_rank, ideal_bubble_name(report_), 100 * report_.bubble_ideal);
     if (panel_) return panel_title();
     y_ = 30;
-    text(16, y_, 17, name_, " font-weight=\"bold\"");
+    text(16, y_, 17, name_, Anchor::start, " font-weight=\"bold\"");
     y_ += 23;
     paragraph(
         fmt::format("Fixed: {} x {}; tp {}, pp {}, vpp {}, dp {}, cp {}; {}, m = {} microbatches of {} "
@@ -165,7 +161,7 @@ class PipelinePicture {
     text(16, y_, 14,
          fmt::format("{}: {}, compute idle {:.1f} %", shorten(run_name_, 60),
                      format_seconds(report_.step_time_s), 100 * report_.bubble_mean),
-         " font-weight=\"bold\"");
+         Anchor::start, " font-weight=\"bold\"");
     y_ += 10;
   }
 
@@ -173,15 +169,15 @@ class PipelinePicture {
     const TimelineRank& rank = *rows_[index];
     const double size = std::min(11.0, pitch_ - 1);
     text(left_ - 6, top + box_ / 2 + size * zoom_ * 0.36, size,
-         fmt::format("rank {}", rank.instance.pipeline_rank), " text-anchor=\"end\"");
+         fmt::format("rank {}", rank.instance.pipeline_rank), Anchor::end);
     const double tiny_s = kTiny * seconds_per_pixel_;
     const std::vector<Box> boxes = compute_boxes(rank, ops_of(rank), schedule_.pp, tiny_s, merged_);
-    put("<g transform=\"translate(0 {})\">\n", number(top));
+    canvas_.put("<g transform=\"translate(0 {})\">", number(top));
     for (const Window& window : windows_) {
       const double until = std::clamp(report_.step_time_s, window.begin, window.end);
       const std::string width = number(window.x(until) - window.left);
-      put("<path fill=\"#f1f1f1\" d=\"M{} 0h{}v{}h-{}z\"/>\n", number(window.left), width, number(box_),
-          width);
+      canvas_.put("<path fill=\"#f1f1f1\" d=\"M{} 0h{}v{}h-{}z\"/>", number(window.left), width, number(box_),
+                  width);
       paint(boxes, window, 0, box_);
       labels(boxes, window);
       double lane = box_ + 0.5;
@@ -190,7 +186,7 @@ class PipelinePicture {
         lane += lane_;
       }
     }
-    put("</g>\n");
+    canvas_.put("</g>");
   }
 
   // One path for each paint.
@@ -207,7 +203,7 @@ class PipelinePicture {
     const bool compute = top == 0;
     for (const auto& [key, path] : paths) {
       used_.insert(key);
-      put("<path fill=\"{}\"{} d=\"{}\"/>\n", fill(key, chunks()), compute ? " class=\"b\"" : "", path);
+      canvas_.put("<path fill=\"{}\"{} d=\"{}\"/>", fill(key, chunks()), compute ? " class=\"b\"" : "", path);
     }
   }
 
@@ -226,7 +222,7 @@ class PipelinePicture {
                      box.microbatch);
     }
     labelled_ |= !texts.empty();
-    if (!texts.empty()) put("<g class=\"n\" font-size=\"{}\">{}</g>\n", number(size), texts);
+    if (!texts.empty()) canvas_.put("<g class=\"n\" font-size=\"{}\">{}</g>", number(size), texts);
   }
 
   int chunks() const { return std::max(1, schedule_.stages / std::max(1, schedule_.pp)); }
@@ -236,52 +232,37 @@ class PipelinePicture {
     const bool labels = !panel_ || panel_->is_last;
     for (const Window& window : windows_) {
       for (const Tick& tick : ticks(window, unit, 90 * zoom_)) {
-        put("<path class=\"g\" d=\"M{} {}V{}\"/>", number(tick.x), number(top - 3), number(bottom + 4));
-        if (labels) text(tick.x, bottom + 18 * zoom_, 11, tick.label, " text-anchor=\"middle\"");
+        canvas_.put("<path class=\"g\" d=\"M{} {}V{}\"/>", number(tick.x), number(top - 3),
+                    number(bottom + 4));
+        if (labels) text(tick.x, bottom + 18 * zoom_, 11, tick.label, Anchor::middle);
       }
-      put("<path class=\"a\" d=\"M{} {}h{}\"/>\n", number(window.left), number(bottom + 1),
-          number(window.width));
+      canvas_.put("<path class=\"a\" d=\"M{} {}h{}\"/>", number(window.left), number(bottom + 1),
+                  number(window.width));
     }
     if (!labels) return;
     text(left_ + plot_ / 2, bottom + 35 * zoom_, 12,
-         fmt::format("time since the start of the iteration ({})", unit.name), " text-anchor=\"middle\"");
+         fmt::format("time since the start of the iteration ({})", unit.name), Anchor::middle);
   }
 
   void breaks(double top, double bottom) {
     if (windows_.size() < 2) return;
     const double x = left_ + plot_ / 2, middle = (top + bottom) / 2;
     const std::string left_out = format_seconds(windows_[1].begin - windows_[0].end);
-    put("<text transform=\"translate({} {}) rotate(-90)\" text-anchor=\"middle\" "
-        "font-size=\"12\">{}</text>\n",
-        number(x + 4), number(middle), escape(left_out + " not drawn"));
-  }
-
-  void legend_entry(double& x, const std::string& label, const std::string& swatch_fill, double height) {
-    const double width = 26 + text_width(label, 12 * zoom_) + 18;
-    if (x + width > kWidth - kRight) {
-      x = 16;
-      y_ += 20 * zoom_;
-    }
-    put("<rect x=\"{}\" y=\"{}\" width=\"20\" height=\"{}\" fill=\"{}\" stroke=\"#555\" "
-        "stroke-width=\"0.5\"/>",
-        number(x), number(y_ - 4 - height / 2), number(height), swatch_fill);
-    text(x + 26, y_, 12, label);
-    x += width;
+    canvas_.upright_text(x + 4, middle, 12, left_out + " not drawn");
   }
 
   void legend() {
-    y_ += 8;
-    double x = 16;
+    Swatches swatches(canvas_, 16, kWidth - kRight, y_ + 8, zoom_);
     for (const Paint& key : used_) {
       const bool strip = key.meaning >= Meaning::message;
       if (chunks() > 3 && key.chunk > 0 && key.chunk + 1 < chunks()) continue;  // shades between
       std::string label = name_of(key.meaning);
       if (chunks() > 1 && key.meaning < Meaning::step)
         label += (chunks() > 3 && key.chunk > 0 ? " to chunk " : ", chunk ") + std::to_string(key.chunk);
-      legend_entry(x, label, fill(key, chunks()), strip ? 5 : 13);
+      swatches.add(fill(key, chunks()), label, strip ? 5 : 13);
     }
-    legend_entry(x, "idle", "#f1f1f1", 13);
-    y_ += 24 * zoom_;
+    swatches.add("#f1f1f1", "idle", 13);
+    y_ = swatches.y() + 24 * zoom_;
   }
 
   void notes() {
@@ -301,19 +282,15 @@ class PipelinePicture {
     paragraph(words);
   }
 
+  // A description, the style of what comes by the thousand, and the patterns of hatched boxes.
   std::string head() const {
     std::string patterns;
     for (const Paint& key : used_) patterns += pattern(key, chunks());
     return fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-        "role=\"img\" font-family=\"Helvetica, Arial, sans-serif\">\n<title>{2}</title>\n<desc>{3}</desc>\n"
-        "<style>.b{{stroke:#fff;stroke-width:{4}}}.g{{stroke:#ccc;stroke-width:.6}}.a{{stroke:#333}}"
-        ".n{{text-anchor:middle;fill:#000;paint-order:stroke;stroke:#fff;stroke-opacity:.55;stroke-width:2."
-        "4px;"
-        "stroke-linejoin:round}}</style>\n<defs>{5}</defs>\n"
-        "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
-        number(kWidth), number(height()), escape(name_), escape(result_), windows_.size() > 1 ? 0.3 : 0.7,
-        patterns);
+        "<desc>{}</desc>\n<style>.b{{stroke:#fff;stroke-width:{}}}.g{{stroke:#ccc;stroke-width:.6}}"
+        ".a{{stroke:#333}}.n{{text-anchor:middle;fill:#000;paint-order:stroke;stroke:#fff;stroke-opacity:.55;"
+        "stroke-width:2.4px;stroke-linejoin:round}}</style>\n<defs>{}</defs>\n",
+        escape(result_), windows_.size() > 1 ? 0.3 : 0.7, patterns);
   }
 
   const Timeline& timeline_;
@@ -333,7 +310,8 @@ class PipelinePicture {
   bool labelled_ = false;
   std::int64_t merged_ = 0;
   std::set<Paint> used_;
-  std::string body_, name_, result_;
+  Canvas canvas_;
+  std::string name_, result_;
   double y_ = 0;
 };
 
@@ -350,22 +328,20 @@ std::string draw_pipelines(const std::vector<DrawnRun>& runs) {
     const Scale own = scale_of(run);
     scale = {std::max(scale.seconds, own.seconds), std::max(scale.ops, own.ops)};
   }
-  std::string panels, title;
+  Canvas all;
+  std::string title;
   double height = 0;
   Panel panel;
   for (const DrawnRun& run : runs) {
     panel.is_last = &run == &runs.back();
     PipelinePicture picture(run, scale, panel);
     const std::string drawn = picture.draw();
-    panels += fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n", number(height), drawn);
+    all.put("<g transform=\"translate(0 {})\">\n{}</g>", number(height), drawn);
     height += picture.height();
     title += (title.empty() ? "" : "; ") + picture.title_text();
     panel.used_before = picture.used();
   }
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "role=\"img\">\n<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n{3}</svg>\n",
-      number(kWidth), number(height), escape(title), panels);
+  return all.finish(kWidth, height, title);
 }
 
 }  // namespace rehearse

@@ -75,15 +75,15 @@ class ScatterPicture {
   }
 
   void point(const Comparison& each) {
-    put_marker(canvas_, x(each.measured_s), y(each.predicted_s), families_.at(each.family), true,
-               fmt::format("{}: {:.4g} s measured, {:.4g} s predicted", each.name, each.measured_s,
-                           each.predicted_s));
+    put_point(canvas_, x(each.measured_s), y(each.predicted_s), families_.at(each.family),
+              fmt::format("{}: {:.4g} s measured, {:.4g} s predicted", each.name, each.measured_s,
+                          each.predicted_s));
   }
 
   void legend(double band) {
     double top = kTop + 10;
     for (const auto& [family, index] : families_) {
-      put_marker(canvas_, kLeft + kSide + 20, top - 4, index, true, family);
+      put_point(canvas_, kLeft + kSide + 20, top - 4, index, family);
       canvas_.text(kLeft + kSide + 32, top, kLetters, shorten(family, 18));
       top += 17;
     }

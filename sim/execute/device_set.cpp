@@ -21,49 +21,49 @@ std::unique_ptr<kernels::World> open_world(const kernels::Launched& self, Device
 }
 
 DeviceSet thread_with_gpu() {
-  DeviceSet site = one_device(DeviceKind::cuda);
-  site.worlds = kernels::open_memory_worlds(1);
-  site.how = "1 thread with one GPU";
-  return site;
+  DeviceSet device_set = one_device(DeviceKind::cuda);
+  device_set.worlds = kernels::open_memory_worlds(1);
+  device_set.how = "1 thread with one GPU";
+  return device_set;
 }
 
 }  // namespace
 
 DeviceSet threads_of(const Plan& plan) {
-  DeviceSet site = one_device(DeviceKind::cpu);
-  site.worlds = kernels::open_memory_worlds(plan.gpus());
-  site.first_core = 0;
-  site.how = fmt::format("{} thread{}", plan.gpus(), plan.gpus() == 1 ? "" : "s");
-  return site;
+  DeviceSet device_set = one_device(DeviceKind::cpu);
+  device_set.worlds = kernels::open_memory_worlds(plan.gpus());
+  device_set.first_core = 0;
+  device_set.how = fmt::format("{} thread{}", plan.gpus(), plan.gpus() == 1 ? "" : "s");
+  return device_set;
 }
 
 DeviceSet one_device(DeviceKind kind) {
-  DeviceSet site;
-  site.devices.push_back(kind == DeviceKind::cuda ? kernels::open_cuda() : kernels::open_cpu());
-  return site;
+  DeviceSet device_set;
+  device_set.devices.push_back(kind == DeviceKind::cuda ? kernels::open_cuda() : kernels::open_cpu());
+  return device_set;
 }
 
 DeviceSet parts_of_gpu(int count) {
-  DeviceSet site;
-  site.devices = kernels::open_cuda_partitions(0, count);
+  DeviceSet device_set;
+  device_set.devices = kernels::open_cuda_partitions(0, count);
   std::vector<kernels::Device*> devices;
-  for (const auto& device : site.devices) devices.push_back(device.get());
-  site.worlds = kernels::open_device_worlds(devices);
-  site.how = fmt::format("{} threads with {} multiprocessors of one GPU each", count,
-                         site.devices.front()->facts().cores);
-  return site;
+  for (const auto& device : device_set.devices) devices.push_back(device.get());
+  device_set.worlds = kernels::open_device_worlds(devices);
+  device_set.how = fmt::format("{} threads with {} multiprocessors of one GPU each", count,
+                               device_set.devices.front()->facts().cores);
+  return device_set;
 }
 
 DeviceSet open_process(DeviceKind kind, double timeout_s, const kernels::Job& job) {
   const kernels::Launched self = kernels::launched();
-  DeviceSet site;
-  site.devices.push_back(kind == DeviceKind::cuda
-                             ? kernels::open_cuda(kernels::gpu_of(self, kernels::count_gpus()))
-                             : kernels::open_cpu());
-  site.worlds.push_back(open_world(self, kind, timeout_s, job));
-  if (kind == DeviceKind::cpu) site.first_core = self.local_rank;
-  site.how = fmt::format("one process per rank, started by {}", self.launcher);
-  return site;
+  DeviceSet device_set;
+  device_set.devices.push_back(kind == DeviceKind::cuda
+                                   ? kernels::open_cuda(kernels::gpu_of(self, kernels::count_gpus()))
+                                   : kernels::open_cpu());
+  device_set.worlds.push_back(open_world(self, kind, timeout_s, job));
+  if (kind == DeviceKind::cpu) device_set.first_core = self.local_rank;
+  device_set.how = fmt::format("one process per rank, started by {}", self.launcher);
+  return device_set;
 }
 
 DeviceSet open_device_set(const Plan& plan, DeviceKind kind, double timeout_s, const kernels::Job& job) {

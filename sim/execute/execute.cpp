@@ -31,10 +31,10 @@ std::size_t median_of(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::ranges::find(values, *middle) - values.begin());
 }
 
-void run_steps(RankPool& crew, const ExecuteOptions& options, const Plan& plan, Execution& execution) {
+void run_steps(RankPool& rank_pool, const ExecuteOptions& options, const Plan& plan, Execution& execution) {
   std::vector<Timeline> timelines;
   for (int step = 0; step < options.warmup + options.iterations; ++step) {
-    StepResult result = crew.step();
+    StepResult result = rank_pool.step();
     execution.losses.push_back(result.loss);
     if (plan.clip_grad > 0) execution.gradient_norms.push_back(result.gradient_norm);
     if (scales_loss(plan)) execution.loss_scales.push_back(result.loss_scale);
@@ -45,9 +45,9 @@ void run_steps(RankPool& crew, const ExecuteOptions& options, const Plan& plan, 
     timelines.push_back(std::move(result.timeline));
   }
   execution.timeline = std::move(timelines[median_of(execution.step_times_s)]);
-  execution.clocks = crew.how_clocks_compare();
-  execution.tracing_s = crew.tracing_s();
-  execution.peak_activation_bytes = crew.peak_activation_bytes();
+  execution.clocks = rank_pool.how_clocks_compare();
+  execution.tracing_s = rank_pool.tracing_s();
+  execution.peak_activation_bytes = rank_pool.peak_activation_bytes();
 }
 
 }  // namespace
@@ -56,14 +56,14 @@ Execution execute(const Training& training, const ExecuteOptions& options) {
   return execute(training, options, {});
 }
 
-Execution execute(const Training& training, const ExecuteOptions& options, DeviceSet site) {
+Execution execute(const Training& training, const ExecuteOptions& options, DeviceSet device_set) {
   require_runnable(training, options);
-  RankPool crew(training, options.watch, std::move(site));
+  RankPool rank_pool(training, options.watch, std::move(device_set));
   Execution execution;
   try {
-    run_steps(crew, options, training.plan, execution);
+    run_steps(rank_pool, options, training.plan, execution);
   } catch (const std::exception&) {
-    if (options.keep_partial) options.keep_partial(crew.partial());
+    if (options.keep_partial) options.keep_partial(rank_pool.partial());
     throw;
   }
   return execution;

@@ -33,8 +33,8 @@ struct Execution {
 };
 
 // InputError when check_schedule() finds anything, or without an iteration; otherwise throws as RankPool
-// does. Without a site: threads. The timeline and the losses are the first process's.
+// does. Without devices: threads. The timeline and the losses are the first process's.
 Execution execute(const Training& training, const ExecuteOptions& options);
-Execution execute(const Training& training, const ExecuteOptions& options, DeviceSet site);
+Execution execute(const Training& training, const ExecuteOptions& options, DeviceSet device_set);
 
 }  // namespace rehearse

@@ -29,16 +29,17 @@ const Training& require_executable(const Training& training) {
 
 RankPool::RankPool(Training training, Watch watch) : RankPool(std::move(training), std::move(watch), {}) {}
 
-RankPool::RankPool(Training training, Watch watch, DeviceSet site)
+RankPool::RankPool(Training training, Watch watch, DeviceSet device_set)
     : training_(std::move(training)),
       watch_(std::move(watch)),
       tasks_(derive_tasks(require_executable(training_).schedule, training_.plan,
                           {Fold::none, training_.plan.one_queue, false})),
-      site_(site.worlds.empty() ? threads_of(training_.plan) : std::move(site)),
-      ranks_(site_.worlds.size()) {
+      device_set_(device_set.worlds.empty() ? threads_of(training_.plan) : std::move(device_set)),
+      ranks_(device_set_.worlds.size()) {
   on_every_rank([this](std::size_t rank) {
-    ranks_[rank] = std::make_unique<Rank>(training_, site_.device(rank), *site_.worlds[rank]);
-    if (!is_alone()) gathering_ = std::make_unique<Gathering>(*site_.worlds[rank], site_.device(rank));
+    ranks_[rank] = std::make_unique<Rank>(training_, device_set_.device(rank), *device_set_.worlds[rank]);
+    if (!is_alone())
+      gathering_ = std::make_unique<Gathering>(*device_set_.worlds[rank], device_set_.device(rank));
     ++made_;
   });
 }
@@ -148,18 +149,18 @@ void RankPool::on_every_rank(const std::function<void(std::size_t rank)>& work) 
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     const auto run = [&, rank] {
-      if (site_.first_core) pin_to_core(static_cast<std::size_t>(*site_.first_core) + rank);
+      if (device_set_.first_core) pin_to_core(static_cast<std::size_t>(*device_set_.first_core) + rank);
       try {
         work(rank);
       } catch (const std::exception& error) {
-        give_up(site_.worlds[rank]->rank(), error);
+        give_up(device_set_.worlds[rank]->rank(), error);
       }
       ++done;
     };
     try {
       threads.emplace_back(run);
     } catch (const std::system_error& error) {
-      give_up(site_.worlds[rank]->rank(), error);
+      give_up(device_set_.worlds[rank]->rank(), error);
     }
   }
   watch_over([&] { return done == threads.size() && (std::isinf(given_up_s_) || aborted_); });
@@ -180,7 +181,7 @@ void RankPool::watch_over(const std::function<bool()>& all_done) {
       sum += ranks_[rank]->ops_issued() + ranks_[rank]->ops_ended();
     return sum;
   };
-  kernels::World& world = *site_.worlds.front();
+  kernels::World& world = *device_set_.worlds.front();
   double changed_s = now_s(), pulsed_s = 0;
   for (std::size_t before = 0; !all_done(); std::this_thread::sleep_for(kAsk)) {
     if (watch_.stopped && watch_.stopped()) give_up("interrupted", End::interruption);
@@ -226,9 +227,9 @@ void RankPool::give_up(const std::string& reason, End end) {
   }
   const auto abort = [this] {
     try {
-      site_.worlds.front()->abort(failure_);
+      device_set_.worlds.front()->abort(failure_);
     } catch (const std::bad_alloc&) {
-      site_.worlds.front()->abort("out of memory");
+      device_set_.worlds.front()->abort("out of memory");
     }
     aborted_ = true;
   };
@@ -240,7 +241,7 @@ void RankPool::give_up(const std::string& reason, End end) {
 }
 
 std::string RankPool::where_they_stand() const {
-  if (!is_alone()) return site_.worlds.front()->roll_call();
+  if (!is_alone()) return device_set_.worlds.front()->roll_call();
   if (made_ < ranks_.size()) return "ranks are being created";
   std::vector<std::string> places;
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -254,7 +255,7 @@ WholeTensors RankPool::whole(Elements Segment::*which) const {
   WholeTensors tensors;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const Parameters& parameters = ranks_[i]->parameters();
-    const std::unique_ptr<kernels::Stream> stream = site_.device(i).make_stream();
+    const std::unique_ptr<kernels::Stream> stream = device_set_.device(i).make_stream();
     for (const Parameter& parameter : parameters.all()) {
       const Segment& segment = parameters.segments()[parameter.segment];
       const kernels::Tensor shard = segment.own(segment.*which);

@@ -59,14 +59,14 @@ using WholeTensors = std::map<std::string, std::vector<float>>;
 class RankPool {
  public:
   // InputError when not_executable() or broken_rules() of the loss scaling finds anything. The schedule is
-  // taken as it is: check_schedule() before. Without a site: threads.
+  // taken as it is: check_schedule() before. Without devices: threads.
   explicit RankPool(Training training, Watch watch = {});
-  RankPool(Training training, Watch watch, DeviceSet site);
+  RankPool(Training training, Watch watch, DeviceSet device_set);
   ~RankPool();
 
   // One training step. kernels::DeviceError, naming the ranks and the ops at which they stand, when an op
   // fails, a process goes or none ends an op within the timeout; kernels::Refused; Interrupted. None leaves
-  // a crew that can go on.
+  // a pool that can go on.
   StepResult step();
 
   // Of the step that failed, of the ranks of this process.
@@ -115,7 +115,7 @@ class RankPool {
   Training training_;
   Watch watch_;
   Tasks tasks_;
-  DeviceSet site_;
+  DeviceSet device_set_;
   std::unique_ptr<Gathering> gathering_;  // where there are other processes
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::atomic<std::size_t> made_ = 0;

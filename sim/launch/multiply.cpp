@@ -23,7 +23,7 @@ TensorId input_of(const Launch& launch) {
   return launch.kernel.reads.in(Slot::input);
 }
 
-// Of an fp8 product: `height` x `width` of a weight, by rows from element `first` on; or by columns, one
+// Of an fp8 GEMM: `height` x `width` of a weight, by rows from element `first` on; or by columns, one
 // expert's after the other, behind all of its rows.
 kernels::Tensor fp8_weight(const Launch& launch, TensorId id, bool by_columns, std::int64_t first,
                            std::int64_t height, std::int64_t width) {

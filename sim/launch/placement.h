@@ -34,7 +34,7 @@ std::size_t matrix_bytes(const Block& block, const TensorPlace& placement);
 // Engine's Format.HYBRID, torchao's tensorwise scaling); a mask of dropout is none of that.
 kernels::Type type_of(const Tensor& tensor, Precision precision);
 
-// What a kernel takes the elements of a matrix that it reads or writes for: products of fp8 take their
+// What a kernel takes the elements of a matrix that it reads or writes for: GEMMs of fp8 take their
 // weight's two bytes an element for two of fp8, first the weight by rows and then by columns.
 kernels::Type type_in(const Block& block, const Kernel& kernel, TensorId matrix, Precision precision);
 

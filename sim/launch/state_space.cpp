@@ -1,4 +1,4 @@
-// What stands between the products of a Mamba-2 layer.
+// What stands between the GEMMs of a Mamba-2 layer.
 #include <algorithm>
 
 #include "launch/views.h"

@@ -18,7 +18,7 @@ enum class Slot : std::uint8_t {
   operand,          // the tensors that the kernel is about, in an order that its type fixes
   weight,           // of a GEMM or a norm; of Adam the copy in lower precision
   bias,             // added to each row
-  right,            // second operand of a product of two activations
+  right,            // second operand of a GEMM of two activations
   input,            // of the layer, to the kernel that makes its weight's gradient
   output,           // of the layer, to its backward kernel
   output_gradient,  // of attention

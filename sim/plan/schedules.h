@@ -24,6 +24,7 @@ struct ScheduleTraits {
   bool splits_backward = false;                      // I and W in place of B
   bool overlaps_p2p = true;  // by default: Megatron-LM's 1F1B alone sends while it waits
   bool is_sought = false;    // its order is searched for under a limit of memory
+  int min_microbatches = 0;  // for each pipeline rank
   // Idle over whole time when stages are equal, F = I = W, and messages are free.
   double (*ideal_bubble)(const Plan& plan);
 

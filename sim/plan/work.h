@@ -58,7 +58,7 @@ struct Tensor {
 // NT.
 enum class GemmPass : std::uint8_t { forward, input_gradient, weight_gradient };
 
-// The products of attention that is not fused, and of its gradients.
+// The GEMMs of attention that is not fused, and of its gradients.
 enum class AttentionProduct : std::uint8_t {
   none,
   scores,
@@ -89,7 +89,7 @@ enum class AttentionOperands : std::uint8_t { activations, fp8, mxfp8 };
 
 // Fused attention of one rank. FLOPs forward: 2 batch heads pairs (head_dim + v_head_dim), where pairs =
 // steps query keys, less the squares of keys outside a window (half of that when causal is counted). The
-// backward kernel computes the scores again: 5 matrix products against the forward's 2 (Dao et al. 2022,
+// backward kernel computes the scores again: 5 GEMMs against the forward's 2 (Dao et al. 2022,
 // algorithm 4). Ring attention takes `steps` kernels, each on the keys of another rank: with causal chunks
 // balanced as in Brandon et al. 2023 (striped) and Megatron-LM (first and last half chunks together) every
 // step fills half of its square.
@@ -141,7 +141,7 @@ constexpr bool is_row_exchange(CollectiveOp op) {
 // A collective runs beside other kernels of its block, call by call beside chunk by chunk (or ring step by
 // ring step): of each call only what is longer than a chunk is exposed, and the last `exposed_calls` wholly.
 struct Overlap {
-  // The products of these weights in this pass, whose chunks take turns; in the other half of the backward
+  // The GEMMs of these weights in this pass, whose chunks take turns; in the other half of the backward
   // pass it hides in op B only.
   std::vector<TensorId> weights = {};
   GemmPass pass = GemmPass::forward;

@@ -13,10 +13,10 @@ namespace rehearse {
 
 namespace {
 
-// Of A100's table carried over to H100 against H100's own, products of 1,024 rows and more (tested).
+// Of A100's table carried over to H100 against H100's own, GEMMs of 1,024 rows and more (tested).
 constexpr double kCarriedOver = 0.21;
-// The same by the peaks that data sheets state (cost/timed_on.h; tested). The error grows with the distance of
-// two GPUs, log of the ratio of their figures: here that of the peaks.
+// The same by the peaks that data sheets state (cost/timed_on.h; tested). The error grows with the distance
+// of two GPUs, log of the ratio of their figures: here that of the peaks.
 constexpr double kCarriedByPeaks = 0.195;
 const double kDistance = std::log(989.0 / 312);
 constexpr std::size_t kProbes = 48;  // enough for a 90th percentile that settles within a few percent

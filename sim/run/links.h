@@ -14,10 +14,9 @@
 
 namespace rehearse {
 
-// A flow that carries `times` the bytes of one rank. Which bytes, depends on the link:
-// - With a rate of its own (of_bytes): the message's bytes to other nodes.
-// - The port of a NIC, or a link whose rate is a part of a port's: the message's seconds times that rate. So
-//   the whole cost of the message counts as bytes.
+// A flow that carries `times` the bytes of one rank. A link with a rate of its own (of_bytes) carries the
+// message's bytes to other nodes. The port of a NIC, or a link whose rate is a part of a port's, carries the
+// message's seconds times that rate: the whole cost of the message then counts as bytes.
 struct FlowShare {
   Endpoints ends;
   double times = 1;

@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// A warning that names the forward GEMMs whose operands cuBLAS loads piecemeal (cost/gemm_kind.h) and the
-// rows that make it so; empty where there are none, or where the profile knows no such GEMMs.
+// A warning that names the forward GEMMs whose operands cuBLAS loads piecemeal (cost/gemm_kind.h), and the
+// rows that cause it. Empty where there are none. Empty too where the profile knows no such GEMMs.
 std::string misaligned_gemms(const Work& work, const Plan& plan, const Profile& profile);
 
 }  // namespace rehearse

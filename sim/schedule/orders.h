@@ -6,13 +6,13 @@
 
 namespace rehearse {
 
-// What a generator may ask of a plan. `ahead`: forward passes more before the first backward, so that
-// neighbours differ in their microbatch: 1 where passes are paired, as Megatron-LM does
-// (get_pp_rank_microbatches).
+// What a generator may ask of a plan.
 struct OrderShape {
   int pp = 1, microbatches = 1;
   int vpp = 1;
   int group = 0;  // microbatches that go through a chunk before the next one; 0: pp
+  // Forward passes more before the first backward: 1 where passes are paired, so that the two have different
+  // microbatches (Megatron-LM, get_pp_rank_microbatches).
   int ahead = 0;
 };
 

@@ -29,7 +29,7 @@ TEST(Scatter, PutsWhatAgreesOnTheDiagonal) {
   const std::string picture =
       draw_scatter("", {{"same", "x", 10, 10}, {"low", "x", 1, 1}, {"high", "x", 100, 100}}, 0.1);
   // One to a hundred seconds over 620 pixels from (80, 680) to (700, 60).
-  EXPECT_THAT(picture, HasSubstr(R"(<path d="M390 370)"));
+  EXPECT_THAT(picture, HasSubstr("translate(390 370)"));
 }
 
 // Each has a shape and a colour of its own: of its point, and of its entry in the legend.
@@ -39,7 +39,7 @@ TEST(Scatter, TellsTwentyFourFamiliesApart) {
   const std::string picture = draw_scatter("", runs, 0.1);
   EXPECT_EQ(test::xml_error(picture), "");
   std::map<std::string, int> marks;
-  const std::regex mark(R"re(<path d="M[\d.-]+ [\d.-]+(m[^"]*" fill="[^"]*") stroke="#fff")re");
+  const std::regex mark(R"re(scale\(.7\)" (d="[^"]*" fill="[^"]*"))re");
   for (std::sregex_iterator at(picture.begin(), picture.end(), mark), end; at != end; ++at) ++marks[(*at)[1]];
   EXPECT_EQ(marks.size(), 24U);
   for (const auto& [look, times] : marks) EXPECT_EQ(times, 2) << look;

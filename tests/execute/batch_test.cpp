@@ -105,11 +105,11 @@ TEST(Training, OnATextLearnsIt) {
   Training training = training_of(model, plan);
   training.text = kRhyme;
   training.rate = 1e-2F;
-  RankPool crew(training, {10, {}});
+  RankPool rank_pool(training, {10, {}});
   const double untrained = std::log(256);
-  EXPECT_NEAR(crew.step().loss, untrained, 0.1 * untrained);
+  EXPECT_NEAR(rank_pool.step().loss, untrained, 0.1 * untrained);
   double loss = untrained;
-  for (int step = 0; step < 60; ++step) loss = crew.step().loss;
+  for (int step = 0; step < 60; ++step) loss = rank_pool.step().loss;
   EXPECT_LT(loss, 0.4 * untrained);
 }
 

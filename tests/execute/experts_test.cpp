@@ -102,12 +102,12 @@ TEST(Experts, FollowTheSameLossesDown) {
   for (const Model& model : {tiny_mixtral(), tiny_shared_experts()}) {
     Training training = training_of(model, plan), reference = training_of(model, alone(plan));
     training.rate = reference.rate = 2e-2F;
-    RankPool crew(training, {10, {}}), one(reference, {10, {}});
+    RankPool rank_pool(training, {10, {}}), one(reference, {10, {}});
     double first = 0, last = 0;
     for (int step = 0; step < 10; ++step) {
       last = one.step().loss;
       if (step == 0) first = last;
-      EXPECT_NEAR(crew.step().loss, last, 2e-4 * last) << model.name << " step " << step;
+      EXPECT_NEAR(rank_pool.step().loss, last, 2e-4 * last) << model.name << " step " << step;
     }
     EXPECT_LT(last, 0.95 * first);
   }
@@ -143,11 +143,11 @@ TEST(Experts, DoNotTrainAlikeWhenRowsReturnInTheWrongOrder) {
   for (Block& block : training.work.blocks)
     for (Kernel& kernel : block.forward)
       if (is_one_of(kernel, Pointwise::rows_by_source)) kernel.what = Pointwise::rows_by_expert;
-  RankPool crew(training, {10, {}}), one(training_of(model, alone(plan)), {10, {}});
+  RankPool rank_pool(training, {10, {}}), one(training_of(model, alone(plan)), {10, {}});
   one.step();
-  crew.step();
+  rank_pool.step();
   std::string where;
-  EXPECT_GT(largest_error(crew.gradients(), one.gradients(), where), 0.01);
+  EXPECT_GT(largest_error(rank_pool.gradients(), one.gradients(), where), 0.01);
 }
 
 // The mean over all tokens: an expert's gradient is no larger for having come from more ranks.
@@ -156,10 +156,10 @@ TEST(Experts, NormsCountEveryParameterOnce) {
   for (const Split& split : {Split{ScheduleName::one_f_one_b, 2, 1, 1, 4, 2, 2, 0},
                              Split{ScheduleName::one_f_one_b, 2, 1, 1, 2, 1, 1, 1}}) {
     const Plan plan = plan_of(split);
-    RankPool crew(training_of(model, plan), {10, {}});
-    const double found = crew.step().gradient_norm;
+    RankPool rank_pool(training_of(model, plan), {10, {}});
+    const double found = rank_pool.step().gradient_norm;
     double squares = 0;
-    for (const auto& [name, gradient] : crew.gradients())
+    for (const auto& [name, gradient] : rank_pool.gradients())
       for (const float element : gradient) squares += double{element} * double{element};
     EXPECT_NEAR(found, std::sqrt(squares), kTolerance * found);
   }

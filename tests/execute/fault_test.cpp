@@ -78,17 +78,18 @@ TEST(MissingMessages, AreNamedWithTheOpThatNeedsThem) {
   RankOps &first = training.schedule.ranks[0], &second = training.schedule.ranks[1];
   first = without(first, find(first, OpKind::recv_backward, 2));
   second = without(second, find(second, OpKind::send_backward, 2));
-  RankPool crew(training, {kPatience, {}});
-  EXPECT_THAT([&] { crew.step(); }, ThrowsMessage<kernels::DeviceError>(AllOf(
-                                        HasSubstr("rank 0 cannot run 0B2"), HasSubstr("has not arrived"))));
+  RankPool rank_pool(training, {kPatience, {}});
+  EXPECT_THAT([&] { rank_pool.step(); },
+              ThrowsMessage<kernels::DeviceError>(
+                  AllOf(HasSubstr("rank 0 cannot run 0B2"), HasSubstr("has not arrived"))));
 }
 
 TEST(WrongOrder, OfComputeOpsIsNamed) {
   Training training = two_stages();
   RankOps& ops = training.schedule.ranks[1];
   exchange_ops(ops, find(ops, OpKind::forward, 1), find(ops, OpKind::backward, 1));
-  RankPool crew(training, {kPatience, {}});
-  EXPECT_THAT([&] { crew.step(); },
+  RankPool rank_pool(training, {kPatience, {}});
+  EXPECT_THAT([&] { rank_pool.step(); },
               ThrowsMessage<kernels::DeviceError>(
                   AllOf(HasSubstr("rank 1 cannot run 1B1"), HasSubstr("its forward has not run"))));
 }
@@ -111,9 +112,9 @@ Training without_a_gather() {
 }
 
 TEST(MissingGather, IsNamedWithTheParameterThatIsNotThere) {
-  RankPool crew(without_a_gather(), {kPatience, {}});
-  EXPECT_THAT([&] { crew.step(); }, ThrowsMessage<kernels::DeviceError>(
-                                        AllOf(HasSubstr("cannot run 0F0.2"), HasSubstr("of layers.2"))));
+  RankPool rank_pool(without_a_gather(), {kPatience, {}});
+  EXPECT_THAT([&] { rank_pool.step(); }, ThrowsMessage<kernels::DeviceError>(
+                                             AllOf(HasSubstr("cannot run 0F0.2"), HasSubstr("of layers.2"))));
 }
 
 struct Counted {
@@ -156,10 +157,10 @@ TEST(FailedStep, LeavesMemoryUntilTheStreamsOfAllRanksHaveEnded) {
   const Training training = without_a_gather();
   WatchedDevice::Seen seen;
   {
-    DeviceSet site = threads_of(training.plan);
-    site.devices.front() = std::make_unique<WatchedDevice>(seen);
-    RankPool crew(training, {kPatience, {}}, std::move(site));
-    EXPECT_THROW(crew.step(), kernels::DeviceError);
+    DeviceSet device_set = threads_of(training.plan);
+    device_set.devices.front() = std::make_unique<WatchedDevice>(seen);
+    RankPool rank_pool(training, {kPatience, {}}, std::move(device_set));
+    EXPECT_THROW(rank_pool.step(), kernels::DeviceError);
     seen.failed = true;
   }
   EXPECT_GT(seen.released, 0);
@@ -191,9 +192,9 @@ TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
     }
   }
   training.schedule.ranks[0] = blocked;
-  RankPool crew(training, {kPatience, {}});
+  RankPool rank_pool(training, {kPatience, {}});
   const double took = seconds([&] {
-    EXPECT_THAT([&] { crew.step(); },
+    EXPECT_THAT([&] { rank_pool.step(); },
                 ThrowsMessage<kernels::DeviceError>(AllOf(HasSubstr("no op has ended for "),
                                                           HasSubstr("rank 0 is at 0RECV_B0"),
                                                           HasSubstr("rank 1 is at 1RECV_F0"))));
@@ -203,12 +204,12 @@ TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
 
 TEST(Interruption, EndsTheRun) {
   std::atomic<bool> stop = false;
-  RankPool crew(two_stages(), {10, [&] { return stop.load(); }});
-  crew.step();
+  RankPool rank_pool(two_stages(), {10, [&] { return stop.load(); }});
+  rank_pool.step();
   stop = true;
   EXPECT_THROW(
       {
-        for (int step = 0; step < 1000; ++step) crew.step();
+        for (int step = 0; step < 1000; ++step) rank_pool.step();
       },
       Interrupted);
 }
@@ -237,12 +238,12 @@ class SmallDevice : public kernels::Device {
 TEST(OutOfMemory, EndsTheRunAndNamesTheRankWhereverItStrikes) {
   for (const std::size_t bytes : {1000U, 100000U, 300000U}) {
     const Training training = two_stages();
-    DeviceSet site = threads_of(training.plan);
-    site.devices.front() = std::make_unique<SmallDevice>(bytes);
+    DeviceSet device_set = threads_of(training.plan);
+    device_set.devices.front() = std::make_unique<SmallDevice>(bytes);
     EXPECT_THAT(
         [&] {
-          RankPool crew(training, {kPatience, {}}, std::move(site));
-          for (int step = 0; step < 3; ++step) crew.step();
+          RankPool rank_pool(training, {kPatience, {}}, std::move(device_set));
+          for (int step = 0; step < 3; ++step) rank_pool.step();
         },
         ThrowsMessage<kernels::OutOfMemory>(AllOf(HasSubstr("rank "), HasSubstr("bytes are left"))))
         << bytes;
@@ -257,11 +258,11 @@ TEST(PartialRun, HasWhatEndedBeforeTheFailure) {
   constexpr int kQuestions = 200 * kSlower;  // every other millisecond
   std::atomic<bool> runs = false;
   std::atomic<int> asked = 0;
-  RankPool crew(training, {10, [&] { return runs && ++asked > kQuestions; }});
-  EXPECT_TRUE(crew.partial().timeline.ranks.empty());
+  RankPool rank_pool(training, {10, [&] { return runs && ++asked > kQuestions; }});
+  EXPECT_TRUE(rank_pool.partial().timeline.ranks.empty());
   runs = true;
-  EXPECT_THROW(crew.step(), Interrupted);
-  const PartialRun partial = crew.partial();
+  EXPECT_THROW(rank_pool.step(), Interrupted);
+  const PartialRun partial = rank_pool.partial();
   require_fits(partial.timeline, partial.schedule);
   EXPECT_GT(partial.schedule.ranks[0].size(), 10U);
   EXPECT_LT(partial.schedule.ranks[0].size(), training.schedule.ranks[0].size());
@@ -286,10 +287,10 @@ class SlowDevice : public SmallDevice {
 
 TEST(Patience, IsNotLostWhileOpsAreIssued) {
   const Training training = two_stages();
-  DeviceSet site = threads_of(training.plan);
-  site.devices.front() = std::make_unique<SlowDevice>();
-  RankPool crew(training, {kPatience, {}}, std::move(site));
-  EXPECT_GT(seconds([&] { EXPECT_NO_THROW(crew.step()); }), 2 * kPatience);
+  DeviceSet device_set = threads_of(training.plan);
+  device_set.devices.front() = std::make_unique<SlowDevice>();
+  RankPool rank_pool(training, {kPatience, {}}, std::move(device_set));
+  EXPECT_GT(seconds([&] { EXPECT_NO_THROW(rank_pool.step()); }), 2 * kPatience);
 }
 
 TEST(Plan, ThatCannotBeExecutedIsRefusedWithEveryReason) {

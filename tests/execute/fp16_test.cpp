@@ -27,14 +27,14 @@ TEST(Fp16Weights, AreTheirMastersRounded) {
     SCOPED_TRACE(to_string(recipe));
     Plan plan = in_fp16(plan_of(ScheduleName::one_f_one_b, 1, 2, 2), recipe);
     plan.zero = 1;
-    RankPool crew(in_16_bits(tiny_llama(), plan), {10, {}});
+    RankPool rank_pool(in_16_bits(tiny_llama(), plan), {10, {}});
     for (int step = 0; step < 2; ++step) {
-      const WholeTensors weights = crew.parameters(), masters = crew.master_weights();
+      const WholeTensors weights = rank_pool.parameters(), masters = rank_pool.master_weights();
       EXPECT_EQ(masters.size(), weights.size());
       for (const auto& [name, master] : masters)
         for (std::size_t i = 0; i < master.size(); ++i)
           ASSERT_EQ(weights.at(name)[i], float{kernels::Fp16(master[i])}) << name << " after step " << step;
-      crew.step();
+      rank_pool.step();
     }
   }
 }
@@ -69,10 +69,10 @@ TEST(Fp16Training, FollowsTheGradientsAndLossesOfFp32) {
 // All but the loss, its logits and the log-sum-exps of attention have two bytes instead of four.
 TEST(Fp16Activations, TakeAsManyBytesAsThoseOfBf16) {
   const auto peak = [](Precision precision) {
-    RankPool crew(in_16_bits(tiny_llama(), in_16_bits(plan_of(ScheduleName::gpipe, 1, 1, 1), precision)),
-                  {10, {}});
-    crew.step();
-    return crew.peak_activation_bytes().front();
+    RankPool rank_pool(in_16_bits(tiny_llama(), in_16_bits(plan_of(ScheduleName::gpipe, 1, 1, 1), precision)),
+                       {10, {}});
+    rank_pool.step();
+    return rank_pool.peak_activation_bytes().front();
   };
   EXPECT_EQ(peak(Precision::fp16), peak(Precision::bf16));
 }

@@ -16,8 +16,8 @@ void expect_same_global_batch(const Model& model, const Plan& plan, std::int64_t
   SCOPED_TRACE(testing::Message() << model.name << ", mbs " << micro_batch << ", tp " << plan.tp << ", cp "
                                   << plan.cp << ", pp " << plan.pp << ", dp " << plan.dp);
   ASSERT_TRUE(runs(divided, model));
-  RankPool crew(training_of(model, divided), {10, {}});
-  expect_same_training(crew, training_of(model, one));
+  RankPool rank_pool(training_of(model, divided), {10, {}});
+  expect_same_training(rank_pool, training_of(model, one));
 }
 
 TEST(GlobalBatch, HoldsTheSameSequencesForEveryMicrobatchSize) {
@@ -58,8 +58,8 @@ TEST(GlobalBatch, OfATextHoldsTheSameSequencesForEveryMicrobatchSize) {
   plan.micro_batch = 2;
   Training divided = training_of(model, plan);
   one.text = divided.text = "- + * , ! # $ % & ' ( ) + - * ,";  // of bytes below 48, which the model knows
-  RankPool crew(divided, {10, {}});
-  expect_same_training(crew, one);
+  RankPool rank_pool(divided, {10, {}});
+  expect_same_training(rank_pool, one);
 }
 
 }  // namespace

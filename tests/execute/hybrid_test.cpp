@@ -43,11 +43,12 @@ TEST(Hybrid, TrainsAlikeInMicrobatchesOfSeveralSequences) {
   expect_same_training(training_of(tiny_hybrid(), plan), tiny_hybrid());
   Plan one = alone(plan);
   one.micro_batch = 1;
-  RankPool crew(training_of(tiny_hybrid(), plan), {10, {}}), apart(training_of(tiny_hybrid(), one), {10, {}});
+  RankPool rank_pool(training_of(tiny_hybrid(), plan), {10, {}}),
+      apart(training_of(tiny_hybrid(), one), {10, {}});
   const double loss = apart.step().loss;
-  EXPECT_NEAR(crew.step().loss, loss, kTolerance * loss) << "sequences do not see each other";
+  EXPECT_NEAR(rank_pool.step().loss, loss, kTolerance * loss) << "sequences do not see each other";
   std::string where;
-  EXPECT_LT(largest_error(crew.gradients(), apart.gradients(), where), kTolerance) << where;
+  EXPECT_LT(largest_error(rank_pool.gradients(), apart.gradients(), where), kTolerance) << where;
 }
 
 TEST(Hybrid, LearnsAsFastAsOneRank) {

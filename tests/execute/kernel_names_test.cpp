@@ -20,13 +20,13 @@ void expect_no_difference(const Model& model, const Plan& plan) {
                                   << plan.ep << ", fused attention " << plan.fused_attention);
   ASSERT_TRUE(runs(plan, model));
   const Training training = training_of(model, plan);
-  RankPool crew(training, {10, {}}), other(renamed(training), {10, {}});
+  RankPool rank_pool(training, {10, {}}), other(renamed(training), {10, {}});
   for (int step = 0; step < 2; ++step) {
-    const StepResult expected = crew.step(), found = other.step();
+    const StepResult expected = rank_pool.step(), found = other.step();
     EXPECT_EQ(found.loss, expected.loss) << "step " << step;
     EXPECT_EQ(found.gradient_norm, expected.gradient_norm) << "step " << step;
     std::string where;
-    EXPECT_EQ(largest_error(other.gradients(), crew.gradients(), where), 0) << where;
+    EXPECT_EQ(largest_error(other.gradients(), rank_pool.gradients(), where), 0) << where;
   }
 }
 

@@ -134,28 +134,28 @@ TEST(Overflow, SkipsTheStepOnEveryRankAndHalvesTheScale) {
       SCOPED_TRACE(name_of({plan, model.tied_embeddings}));
       const Training training = in_fp16(model, plan, dynamic_from(0x1p40));
       const Training alone = in_fp16(model, rehearse::alone(plan), dynamic_from(0x1p40));
-      RankPool crew(training, {10, {}}), one(alone, {10, {}});
-      const WholeTensors weights = crew.parameters(), masters = crew.master_weights();
+      RankPool rank_pool(training, {10, {}}), one(alone, {10, {}});
+      const WholeTensors weights = rank_pool.parameters(), masters = rank_pool.master_weights();
       double scale = 0x1p40;
-      StepResult found = crew.step(), expected = one.step();
-      for (; found.skipped && scale > 1; found = crew.step(), expected = one.step()) {
+      StepResult found = rank_pool.step(), expected = one.step();
+      for (; found.skipped && scale > 1; found = rank_pool.step(), expected = one.step()) {
         scale /= 2;
         ASSERT_TRUE(expected.skipped);
         ASSERT_EQ(found.loss_scale, scale);
-        ASSERT_EQ(crew.parameters(), weights);
-        ASSERT_EQ(crew.master_weights(), masters);
+        ASSERT_EQ(rank_pool.parameters(), weights);
+        ASSERT_EQ(rank_pool.master_weights(), masters);
       }
       EXPECT_GT(scale, 0x1p10);
       EXPECT_LT(scale, 0x1p30);
       EXPECT_FALSE(expected.skipped);
       EXPECT_EQ(found.loss_scale, scale);
       std::string where;
-      EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where),
+      EXPECT_LT(largest_error(rank_pool.gradients(), one.gradients(), where),
                 gradients_apart(alone, training.plan))
           << where;
-      EXPECT_NEAR(largest_step(crew.master_weights(), masters), double{training.rate},
+      EXPECT_NEAR(largest_step(rank_pool.master_weights(), masters), double{training.rate},
                   1e-3 * double{training.rate});
-      EXPECT_NEAR(crew.step().loss, one.step().loss, losses_apart(alone, Precision::fp16));
+      EXPECT_NEAR(rank_pool.step().loss, one.step().loss, losses_apart(alone, Precision::fp16));
     }
 }
 
@@ -168,18 +168,18 @@ TEST(Overflow, OfSomeRanksIsHeardOfByAll) {
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 4, 1);
   bool skipped = false;
   for (double scale = 0x1p10; !skipped && scale < 0x1p40; scale *= 2) {
-    RankPool crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
-    const WholeTensors masters = crew.master_weights();
-    skipped = crew.step().skipped;
+    RankPool rank_pool(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
+    const WholeTensors masters = rank_pool.master_weights();
+    skipped = rank_pool.step().skipped;
     int finite = 0, all = 0;
-    for (const auto& [name, gradient] : crew.gradients()) {
+    for (const auto& [name, gradient] : rank_pool.gradients()) {
       finite += is_finite(gradient) ? 1 : 0;
       ++all;
     }
     EXPECT_EQ(skipped, finite < all);
     if (!skipped) continue;
     EXPECT_GT(finite, all / 2);
-    EXPECT_EQ(crew.master_weights(), masters);
+    EXPECT_EQ(rank_pool.master_weights(), masters);
   }
   EXPECT_TRUE(skipped);
 }
@@ -206,9 +206,9 @@ TEST(Underflow, LosesGradientsThatAScaleKeeps) {
   fp32.step();
   const WholeTensors wide = fp32.gradients();
   const auto gradients_at = [&](double scale) {
-    RankPool crew(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
-    EXPECT_FALSE(crew.step().skipped);
-    return crew.gradients();
+    RankPool rank_pool(in_fp16(tiny_llama(), plan, fixed_at(scale), Recipe::zero), {10, {}});
+    EXPECT_FALSE(rank_pool.step().skipped);
+    return rank_pool.gradients();
   };
   std::string where;
   const WholeTensors kept = gradients_at(kLossScale), lost = gradients_at(1.0 / 64);
@@ -224,9 +224,9 @@ TEST(Underflow, LosesGradientsThatAScaleKeeps) {
 TEST(LossScale, ChangesGradientsByRoundingAlone) {
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
   const auto gradients_at = [&](double scale) {
-    RankPool crew(in_fp16(tiny_llama(), plan, fixed_at(scale)), {10, {}});
-    crew.step();
-    return crew.gradients();
+    RankPool rank_pool(in_fp16(tiny_llama(), plan, fixed_at(scale)), {10, {}});
+    rank_pool.step();
+    return rank_pool.gradients();
   };
   const WholeTensors expected = gradients_at(4096);
   const double tolerance = apart_when_computed(training_of(tiny_llama(), plan), Precision::fp16);

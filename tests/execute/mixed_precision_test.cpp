@@ -29,14 +29,14 @@ TEST(Bf16DeviceCopies, TrainAsOneRankInBf16Does) {
   Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), Recipe::zero);
   plan.zero = 1;
   plan.grad_reduce = Precision::bf16;
-  DeviceSet site;
+  DeviceSet device_set;
   std::vector<kernels::Device*> devices;
   for (int rank = 0; rank < plan.gpus(); ++rank)
-    devices.push_back(site.devices.emplace_back(kernels::open_cpu()).get());
-  site.worlds = kernels::open_device_worlds(devices);
+    devices.push_back(device_set.devices.emplace_back(kernels::open_cpu()).get());
+  device_set.worlds = kernels::open_device_worlds(devices);
   const Training training = training_of(tiny_llama(), plan);
-  RankPool crew(training, {10, {}}, std::move(site));
-  expect_same_training_in_16_bits(crew, training);
+  RankPool rank_pool(training, {10, {}}, std::move(device_set));
+  expect_same_training_in_16_bits(rank_pool, training);
 }
 
 // Sums of shards are those of the whole, and a shard's step is its part of the whole's.
@@ -47,11 +47,12 @@ TEST(Bf16Shards, StepAsTheWholeDoes) {
     plan.zero = zero;
     plan.framework = Framework::torchtitan;
     plan.reduce_each_microbatch = false;
-    RankPool crew(training_of(tiny_llama(), plan), {10, {}});
-    for (int step = 0; step < 3; ++step) crew.step();
-    if (zero == 0) expected = crew.master_weights();
+    RankPool rank_pool(training_of(tiny_llama(), plan), {10, {}});
+    for (int step = 0; step < 3; ++step) rank_pool.step();
+    if (zero == 0) expected = rank_pool.master_weights();
     std::string where;
-    EXPECT_EQ(largest_error(crew.master_weights(), expected, where), 0) << "ZeRO " << zero << ": " << where;
+    EXPECT_EQ(largest_error(rank_pool.master_weights(), expected, where), 0)
+        << "ZeRO " << zero << ": " << where;
   }
 }
 
@@ -60,18 +61,18 @@ TEST(Bf16Weights, AreTheirMastersRounded) {
     SCOPED_TRACE(to_string(recipe));
     Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 1, 2, 2), recipe);
     plan.zero = 1;
-    RankPool crew(training_of(tiny_llama(), plan), {10, {}});
-    const WholeTensors first = crew.parameters();
+    RankPool rank_pool(training_of(tiny_llama(), plan), {10, {}});
+    const WholeTensors first = rank_pool.parameters();
     for (int step = 0; step < 2; ++step) {
-      const WholeTensors weights = crew.parameters(), masters = crew.master_weights();
+      const WholeTensors weights = rank_pool.parameters(), masters = rank_pool.master_weights();
       EXPECT_EQ(masters.size(), recipe == Recipe::bf16 ? 0 : weights.size());
       for (const auto& [name, master] : masters)
         for (std::size_t i = 0; i < master.size(); ++i)
           ASSERT_EQ(weights.at(name)[i], float{kernels::Bf16(master[i])}) << name << " after step " << step;
-      crew.step();
+      rank_pool.step();
     }
     std::string where;
-    EXPECT_GT(largest_error(crew.parameters(), first, where), rounding_of(Precision::bf16));
+    EXPECT_GT(largest_error(rank_pool.parameters(), first, where), rounding_of(Precision::bf16));
   }
 }
 
@@ -98,9 +99,9 @@ TEST(Bf16Activations, TakeTheirBytesInTheWork) {
   const auto peak = [](const Plan& plan) {
     Model model = tiny_llama();
     model.vocab = 8;
-    RankPool crew(training_of(model, plan), {10, {}});
-    crew.step();
-    return crew.peak_activation_bytes().front();
+    RankPool rank_pool(training_of(model, plan), {10, {}});
+    rank_pool.step();
+    return rank_pool.peak_activation_bytes().front();
   };
   const Plan plan = plan_of(ScheduleName::gpipe, 1, 1, 1);
   EXPECT_LT(peak(in_bf16(plan)), 0.56 * peak(plan));
@@ -110,9 +111,9 @@ TEST(Bf16Activations, TakeTheirBytesInTheWork) {
 TEST(Bf16Gathered, TakesTwoBytesAParameter) {
   const auto gathered = [](Plan plan) {
     plan.zero = 3;
-    RankPool crew(training_of(tiny_llama(), plan), {10, {}});
-    crew.step();
-    return crew.peak_gathered_bytes().front();
+    RankPool rank_pool(training_of(tiny_llama(), plan), {10, {}});
+    rank_pool.step();
+    return rank_pool.peak_gathered_bytes().front();
   };
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);
   for (const Recipe recipe : {Recipe::megatron, Recipe::fsdp})

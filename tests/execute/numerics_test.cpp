@@ -168,10 +168,10 @@ TEST(Clipping, FindsTheNormOfAllGradients) {
   for (const Model& model : {tiny_gpt(), tiny_llama()}) {
     Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 2);
     plan.clip_grad = kClip;
-    RankPool crew(training_of(model, plan), {10, {}});
-    const double found = crew.step().gradient_norm;
+    RankPool rank_pool(training_of(model, plan), {10, {}});
+    const double found = rank_pool.step().gradient_norm;
     double squares = 0;
-    for (const auto& [name, gradient] : crew.gradients())
+    for (const auto& [name, gradient] : rank_pool.gradients())
       for (const float element : gradient) squares += double{element} * double{element};
     EXPECT_GT(found, kClip);
     EXPECT_NEAR(found, std::sqrt(squares), kTolerance * found);
@@ -183,11 +183,11 @@ TEST(Clipping, ReachesTheStepWhereTheNormIsAboveTheLimitOnly) {
   const auto change = [](double clip) {
     Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 1);
     plan.clip_grad = clip;
-    RankPool crew(training_of(tiny_llama(), plan), {10, {}});
-    const WholeTensors before = crew.parameters();
-    crew.step();
+    RankPool rank_pool(training_of(tiny_llama(), plan), {10, {}});
+    const WholeTensors before = rank_pool.parameters();
+    rank_pool.step();
     std::string where;
-    return largest_error(crew.parameters(), before, where);
+    return largest_error(rank_pool.parameters(), before, where);
   };
   EXPECT_EQ(change(100), change(0));
   EXPECT_LT(change(1e-9), 0.01 * change(0));
@@ -200,13 +200,13 @@ TEST(DeviceCopies, TrainAsOneRankDoes) {
     SCOPED_TRACE(name_of(split));
     Plan plan = plan_of(split.schedule, split.tp, split.pp, split.dp);
     plan.sequence_parallel = split.sequence_parallel;
-    DeviceSet site;
+    DeviceSet device_set;
     std::vector<kernels::Device*> devices;
     for (int rank = 0; rank < plan.gpus(); ++rank)
-      devices.push_back(site.devices.emplace_back(kernels::open_cpu()).get());
-    site.worlds = kernels::open_device_worlds(devices);
-    RankPool crew(training_of(tiny_llama(), plan), {10, {}}, std::move(site));
-    expect_same_training(crew, training_of(tiny_llama(), alone(plan)));
+      devices.push_back(device_set.devices.emplace_back(kernels::open_cpu()).get());
+    device_set.worlds = kernels::open_device_worlds(devices);
+    RankPool rank_pool(training_of(tiny_llama(), plan), {10, {}}, std::move(device_set));
+    expect_same_training(rank_pool, training_of(tiny_llama(), alone(plan)));
   }
 }
 
@@ -302,8 +302,8 @@ TEST(Vocabulary, OfUnequalPartsIsRoundedUp) {
       ASSERT_TRUE(runs(plan, model));
       Training split = training_of(model, plan);
       one.text = split.text = text;
-      RankPool crew(split, {10, {}});
-      expect_same_training(crew, one);
+      RankPool rank_pool(split, {10, {}});
+      expect_same_training(rank_pool, one);
     }
   }
 }

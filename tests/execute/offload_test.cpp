@@ -34,7 +34,7 @@ void expect_same_bits(const WholeTensors& found, const WholeTensors& expected) {
 }
 
 // Three steps: what the second has stepped, the third has read.
-void expect_same_bits_as_without_offload(RankPool& crew, Training training) {
+void expect_same_bits_as_without_offload(RankPool& rank_pool, Training training) {
   training = training_of(
       training.model,
       [&] {
@@ -46,12 +46,12 @@ void expect_same_bits_as_without_offload(RankPool& crew, Training training) {
   RankPool other(training, {10, {}});
   for (int step = 0; step < 3; ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
-    const StepResult expected = other.step(), found = crew.step();
+    const StepResult expected = other.step(), found = rank_pool.step();
     EXPECT_EQ(found.loss, expected.loss);
     EXPECT_EQ(found.gradient_norm, expected.gradient_norm);
-    expect_same_bits(crew.gradients(), other.gradients());
-    expect_same_bits(crew.parameters(), other.parameters());
-    expect_same_bits(crew.master_weights(), other.master_weights());
+    expect_same_bits(rank_pool.gradients(), other.gradients());
+    expect_same_bits(rank_pool.parameters(), other.parameters());
+    expect_same_bits(rank_pool.master_weights(), other.master_weights());
   }
 }
 
@@ -143,8 +143,8 @@ TEST(OptimizerAtTheHost, StepsToTheSameBits) {
       plan.recipe = recipe;
       plan.grad_reduce = wire;
       const Training training = training_of(tiny_gpt(), plan, 3);
-      RankPool crew(training, {10, {}});
-      expect_same_bits_as_without_offload(crew, training);
+      RankPool rank_pool(training, {10, {}});
+      expect_same_bits_as_without_offload(rank_pool, training);
     }
 }
 
@@ -153,8 +153,8 @@ TEST(OptimizerAtTheHost, ClipsByTheNormOfAllGradients) {
     Plan plan = plan_of({.tp = 2, .dp = 2, .zero = zero}, Offload::optimizer);
     plan.clip_grad = kClip;
     const Training training = training_of(tiny_gpt(), plan, 3);
-    RankPool crew(training, {10, {}});
-    expect_same_training(crew, training_of(tiny_gpt(), alone(plan)));
+    RankPool rank_pool(training, {10, {}});
+    expect_same_training(rank_pool, training_of(tiny_gpt(), alone(plan)));
   }
 }
 
@@ -195,8 +195,8 @@ TEST(AtTheHost, RecomputeDropoutAndOneQueueChangeNothing) {
       plan.fused_attention = false;
       plan.one_queue = one_queue;
       const Training training = training_of(model, plan);
-      RankPool crew(training, {10, {}});
-      expect_same_bits_as_without_offload(crew, training);
+      RankPool rank_pool(training, {10, {}});
+      expect_same_bits_as_without_offload(rank_pool, training);
     }
 }
 
@@ -204,10 +204,10 @@ TEST(AtTheHost, RecomputeDropoutAndOneQueueChangeNothing) {
 TEST(AtTheHost, SlowCopiesAreWaitedFor) {
   const auto train = [](const Model& model, const Plan& plan) {
     const Training training = training_of(model, plan, 3);
-    DeviceSet site = threads_of(plan);
-    site.devices.front() = std::make_unique<DeviceOfSlowCopies>();
-    RankPool crew(training, {10, {}}, std::move(site));
-    expect_same_bits_as_without_offload(crew, training);
+    DeviceSet device_set = threads_of(plan);
+    device_set.devices.front() = std::make_unique<DeviceOfSlowCopies>();
+    RankPool rank_pool(training, {10, {}}, std::move(device_set));
+    expect_same_bits_as_without_offload(rank_pool, training);
   };
   for (const Offload offload : {Offload::activations, Offload::optimizer})
     for (const Split& split : {Split{.pp = 4},
@@ -228,11 +228,11 @@ struct Peaks {
 // On the rank of the first stage, which receives no activations: messages lie apart from what is counted.
 Peaks peaks_on_first_rank(const Plan& plan) {
   const Training training = training_of(tiny_gpt(), plan);
-  RankPool crew(training, {10, {}});
-  crew.step();
+  RankPool rank_pool(training, {10, {}});
+  rank_pool.step();
   const RankMemory memory =
       activation_memory(training.schedule, plan, training.work, stage_bytes(training.work)).front();
-  return {crew.peak_activation_bytes().front(), memory.activations_bytes + memory.logits_bytes};
+  return {rank_pool.peak_activation_bytes().front(), memory.activations_bytes + memory.logits_bytes};
 }
 
 // What is predicted of an op that runs frees each tensor as autograd does, an executed one as its kernels are
@@ -259,12 +259,13 @@ TEST(ActivationsAtTheHost, LeaveAsMuchMemoryAsIsPredicted) {
 TEST(ActivationsAtTheHost, AreAllThatIsSavedButForTheLoss) {
   const Training training =
       training_of(tiny_gpt(), plan_of({.schedule = ScheduleName::gpipe, .pp = 2}, Offload::activations));
-  RankPool crew(training, {10, {}});
-  crew.step();
+  RankPool rank_pool(training, {10, {}});
+  rank_pool.step();
   const std::vector<StageBytes> stages = stage_bytes(training.work);
   EXPECT_GT(stages[1].saved.logits, 0);
   for (std::size_t rank = 0; rank < 2; ++rank)
-    EXPECT_EQ(crew.peak_offloaded_bytes()[rank], training.plan.microbatches() * stages[rank].saved.others());
+    EXPECT_EQ(rank_pool.peak_offloaded_bytes()[rank],
+              training.plan.microbatches() * stages[rank].saved.others());
 }
 
 using Change = std::function<void(Op&)>;  // of the first op of a kind
@@ -292,9 +293,9 @@ Training changed(Training training, OpKind kind, const Change& change = {}) {
 }
 
 std::string failure_of(const Training& training) {
-  RankPool crew(training, {10, {}});
+  RankPool rank_pool(training, {10, {}});
   try {
-    crew.step();
+    rank_pool.step();
   } catch (const kernels::DeviceError& error) {
     return error.what();
   }
@@ -321,11 +322,11 @@ TEST(LostCopies, OfTheOptimizerChangeTheTraining) {
   const Training good = training_of(tiny_llama(), plan);
   for (const OpKind lost : {OpKind::offload_grad, OpKind::reload_param}) {
     const Training bad = changed(good, lost);
-    RankPool crew(bad, {10, {}}), other(good, {10, {}});
-    crew.step();
+    RankPool rank_pool(bad, {10, {}}), other(good, {10, {}});
+    rank_pool.step();
     other.step();
     std::string where;
-    EXPECT_GT(largest_error(crew.parameters(), other.parameters(), where), 1e-4) << to_string(lost);
+    EXPECT_GT(largest_error(rank_pool.parameters(), other.parameters(), where), 1e-4) << to_string(lost);
   }
   Plan each = plan_of({.dp = 2, .zero = 2}, Offload::optimizer);
   const Training sums = training_of(tiny_llama(), each);

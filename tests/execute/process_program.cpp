@@ -40,30 +40,30 @@ std::size_t compare(const WholeTensors& found, const WholeTensors& expected) {
 }
 
 // What an overflow leaves at every process. The first step of a scale that is far too large is skipped.
-void overflow(const Model& model, const Plan& plan, DeviceSet site) {
+void overflow(const Model& model, const Plan& plan, DeviceSet device_set) {
   constexpr double kTooLarge = 0x1p40;
   Training training = training_of(model, plan);
   training.loss_scaling.initial_loss_scale = kTooLarge;
   training.loss_scaling.hysteresis = 1;
-  RankPool crew(training, {20, {}}, std::move(site));
-  const WholeTensors before = crew.master_weights();
-  const StepResult result = crew.step();
-  if (result.skipped && result.loss_scale == kTooLarge / 2 && compare(crew.master_weights(), before) > 0)
+  RankPool rank_pool(training, {20, {}}, std::move(device_set));
+  const WholeTensors before = rank_pool.master_weights();
+  const StepResult result = rank_pool.step();
+  if (result.skipped && result.loss_scale == kTooLarge / 2 && compare(rank_pool.master_weights(), before) > 0)
     return;
   expect_near(0, 1, 0, "no overflow was found");
 }
 
 // In 16 bits with tp = 1 the first step differs in the order of fp32 sums alone; from then on a weight may
 // have been rounded the other way.
-void train(const Model& model, const Plan& plan, DeviceSet site) {
+void train(const Model& model, const Plan& plan, DeviceSet device_set) {
   const int steps = most_steps > 0 ? most_steps : plan.precision == Precision::fp32 ? 2 : 1;
-  const bool is_first = site.is_first();
+  const bool is_first = device_set.is_first();
   Training training = training_of(model, plan), on_one = training_of(model, alone(plan));
   training.loss_scaling.initial_loss_scale = on_one.loss_scaling.initial_loss_scale = 4096;  // fits
-  RankPool crew(training, {20, {}}, std::move(site)), one(on_one, {20, {}});
+  RankPool rank_pool(training, {20, {}}, std::move(device_set)), one(on_one, {20, {}});
   for (int step = 0; step < steps; ++step) {
-    const StepResult found = crew.step(), expected = one.step();
-    if (step == 0 && compare(crew.gradients(), one.gradients()) == 0)
+    const StepResult found = rank_pool.step(), expected = one.step();
+    if (step == 0 && compare(rank_pool.gradients(), one.gradients()) == 0)
       expect_near(0, 1, 0, "no gradient here");
     if (!is_first) continue;
     expect_near(found.loss, expected.loss, expected.loss, "loss");

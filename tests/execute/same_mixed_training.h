@@ -79,9 +79,9 @@ inline Training in_16_bits(const Model& model, const Plan& plan, int buckets = 3
 
 // After Adam's first step, which moves a weight by the rate in its gradient's direction: where that is sure,
 // as the gradient is larger than two runs lie apart.
-inline void expect_same_step(const RankPool& crew, const RankPool& one, const Training& training,
+inline void expect_same_step(const RankPool& rank_pool, const RankPool& one, const Training& training,
                              double near) {
-  const WholeTensors found = crew.master_weights(), expected = one.master_weights();
+  const WholeTensors found = rank_pool.master_weights(), expected = one.master_weights();
   const WholeTensors gradients = one.gradients();
   for (const auto& [name, gradient] : gradients) {
     const double size = largest_beside(name, gradients);
@@ -95,7 +95,7 @@ inline void expect_same_step(const RankPool& crew, const RankPool& one, const Tr
 // The second step has weights of which some have been rounded up that were rounded down in the other run, and
 // some, whose gradients are nearly 0, have gone by the rate the other way: all in all as far apart as
 // rounding to bf16 puts them (1 % of these weights of 0.02 moved by 0.002: 2^-7 of their root mean square).
-inline void expect_same_training_in_16_bits(RankPool& crew, const Training& training) {
+inline void expect_same_training_in_16_bits(RankPool& rank_pool, const Training& training) {
   const Training alone = in_16_bits(training.model, rehearse::alone(training.plan), 2);
   RankPool one(alone, {10, {}});
   const double near = gradients_apart(alone, training.plan),
@@ -103,23 +103,23 @@ inline void expect_same_training_in_16_bits(RankPool& crew, const Training& trai
   ASSERT_LT(far, 1.0 / 8) << "a lost microbatch would not be seen";
   std::string where;
   for (int step = 0; step < 2; ++step) {
-    const StepResult expected = one.step(), found = crew.step();
+    const StepResult expected = one.step(), found = rank_pool.step();
     EXPECT_FALSE(found.skipped || expected.skipped);
     EXPECT_NEAR(found.loss, expected.loss, step == 0 ? near : losses_apart(alone, training.plan.precision))
         << "step " << step;
     EXPECT_NEAR(found.gradient_norm, expected.gradient_norm,
                 (step == 0 ? near : far) * expected.gradient_norm);
-    EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where), step == 0 ? near : far)
+    EXPECT_LT(largest_error(rank_pool.gradients(), one.gradients(), where), step == 0 ? near : far)
         << where << ", step " << step;
-    if (step == 0 && state_types(training.plan).has_master) expect_same_step(crew, one, training, near);
+    if (step == 0 && state_types(training.plan).has_master) expect_same_step(rank_pool, one, training, near);
   }
 }
 
 inline void expect_same_training_in_16_bits(const Model& model, const Plan& plan) {
   ASSERT_TRUE(broken_rules(plan, model, plan.gpus()).empty());
   const Training training = in_16_bits(model, plan);
-  RankPool crew(training, {10, {}});
-  expect_same_training_in_16_bits(crew, training);
+  RankPool rank_pool(training, {10, {}});
+  expect_same_training_in_16_bits(rank_pool, training);
 }
 
 struct Mixed {

@@ -13,23 +13,23 @@ namespace rehearse {
 constexpr double kTolerance = 1e-5;
 
 // Two steps: the second reads what the first has stepped and gathered.
-inline void expect_same_training(RankPool& crew, const Training& alone, int steps = 2) {
+inline void expect_same_training(RankPool& rank_pool, const Training& alone, int steps = 2) {
   RankPool one(alone, {10, {}});
   std::string where;
   for (int step = 0; step < steps; ++step) {
-    const StepResult expected = one.step(), found = crew.step();
+    const StepResult expected = one.step(), found = rank_pool.step();
     EXPECT_NEAR(found.loss, expected.loss, kTolerance * expected.loss) << "step " << step;
     EXPECT_NEAR(found.gradient_norm, expected.gradient_norm, kTolerance * expected.gradient_norm)
         << "step " << step;
     if (step == 0) {
-      EXPECT_LT(largest_error(crew.gradients(), one.gradients(), where), kTolerance) << where;
+      EXPECT_LT(largest_error(rank_pool.gradients(), one.gradients(), where), kTolerance) << where;
     }
   }
 }
 
 inline void expect_same_training(const Training& training, const Model& model, int steps = 2) {
-  RankPool crew(training, {10, {}});
-  expect_same_training(crew, training_of(model, alone(training.plan)), steps);
+  RankPool rank_pool(training, {10, {}});
+  expect_same_training(rank_pool, training_of(model, alone(training.plan)), steps);
 }
 
 inline void expect_as_one_rank(const Plan& plan, const Model& model) {
@@ -63,12 +63,12 @@ inline void expect_same_losses(Plan plan, const Model& model, float rate = 2e-2F
   plan.global_batch = 16;
   Training training = training_of(model, plan), reference = training_of(model, alone(plan));
   training.rate = reference.rate = rate;
-  RankPool crew(training, {10, {}}), one(reference, {10, {}});
+  RankPool rank_pool(training, {10, {}}), one(reference, {10, {}});
   double first = 0, last = 0;
   for (int step = 0; step < 12; ++step) {
     last = one.step().loss;
     if (step == 0) first = last;
-    EXPECT_NEAR(crew.step().loss, last, 2e-4 * last) << "step " << step;
+    EXPECT_NEAR(rank_pool.step().loss, last, 2e-4 * last) << "step " << step;
   }
   EXPECT_LT(last, 0.95 * first);
 }

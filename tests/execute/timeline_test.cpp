@@ -93,15 +93,15 @@ TEST(Parameters, OfTwoUnitsAreWholeAtMostWithZero3) {
   plan.zero = 3;
   Model model = tiny_llama();
   model.layers = 8;
-  RankPool crew(training_of(model, plan), {10, {}});
-  crew.step();
+  RankPool rank_pool(training_of(model, plan), {10, {}});
+  rank_pool.step();
   double all = 0, table = 0;
-  for (const auto& [name, values] : crew.parameters()) {
+  for (const auto& [name, values] : rank_pool.parameters()) {
     all += sizeof(float) * static_cast<double>(values.size());
     if (name.starts_with("embedding")) table += sizeof(float) * static_cast<double>(values.size());
   }
   const double layer = (all - 2 * table) / static_cast<double>(model.layers);
-  for (const double bytes : crew.peak_gathered_bytes()) {
+  for (const double bytes : rank_pool.peak_gathered_bytes()) {
     EXPECT_GT(bytes, layer);
     EXPECT_LT(bytes, 2.1 * layer + table);
   }

@@ -3,6 +3,7 @@
 
 #include "plan/limits.h"
 #include "plan/rules/rules.h"
+#include "plan/schedules.h"
 
 namespace rehearse {
 
@@ -49,10 +50,13 @@ class PipelineRules {
 
   void microbatches() {
     const std::int64_t m = plan_.microbatches();
-    if (plan_.schedule == ScheduleName::dualpipe_v && m < 2 * plan_.pp) {
-      report("global_batch", "dualpipe-v needs at least 2 x pp microbatches",
+    const int each = traits(plan_.schedule).min_microbatches;
+    const std::int64_t least = std::int64_t{each} * plan_.pp;
+    if (m < least) {
+      report("global_batch",
+             fmt::format("{} needs at least {} x pp microbatches", to_string(plan_.schedule), each),
              fmt::format("microbatches = {}, pp = {}", m, plan_.pp),
-             std::to_string(2 * plan_.pp * plan_.micro_batch * plan_.dp));
+             std::to_string(least * plan_.micro_batch * plan_.dp));
     }
     if (interleaves()) {
       plan_.microbatch_group == 0 ? groups_of_pp(m) : groups(m);

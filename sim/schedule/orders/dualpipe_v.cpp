@@ -8,6 +8,7 @@
 #include <deque>
 
 #include "base/error.h"
+#include "plan/schedules.h"
 #include "schedule/orders.h"
 #include "schedule/orders/v_rank.h"
 
@@ -93,12 +94,13 @@ class DualPipeRank {
 
 Schedule orders::dualpipe_v(const OrderShape& shape) {
   const int pp = shape.pp, microbatches = shape.microbatches;
-  if (microbatches < 2 * pp)
+  const int least = traits(ScheduleName::dualpipe_v).min_microbatches * pp;
+  if (microbatches < least)
     throw InputError(Violation{.file = {},
                                .pointer = {},
                                .rule = "dualpipe-v needs at least 2 x pp microbatches",
                                .values = fmt::format("microbatches = {}, pp = {}", microbatches, pp),
-                               .nearest = fmt::format("{} microbatches", 2 * pp)});
+                               .nearest = fmt::format("{} microbatches", least)});
   Schedule schedule{pp, 2 * pp, microbatches, {}};
   for (int rank = 0; rank < pp; ++rank)
     DualPipeRank(VRank(schedule.ranks.emplace_back(), pp, rank, microbatches), pp, rank, microbatches).run();

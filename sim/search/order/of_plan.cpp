@@ -58,8 +58,8 @@ void read_loads(const Preparation& ready, OrderProblem& problem) {
   }
 }
 
-// Ranks that step on their own begin the next iteration as far apart as they began this one, so that each
-// counts its time from its own begin (result/report.cpp): when the first microbatch arrives, as a rule.
+// Ranks that step on their own begin the next iteration as far apart as they began this one. So each counts
+// its time from its own begin (result/report.cpp), which is taken to be the arrival of the first microbatch.
 void count_from_own_begin(OrderProblem& problem) {
   Ticks arrival = 0;
   for (int stage = 0; stage < problem.ranks; ++stage) {
@@ -122,7 +122,7 @@ std::vector<Plan> named_plans(const Plan& plan) {
     const bool takes_chunks = traits(name).takes_chunks;
     if (!is_v_shaped(name) && plan.vpp > 1 && !takes_chunks) continue;
     if (!is_v_shaped(name) && plan.vpp == 1 && takes_chunks) continue;
-    if (name == ScheduleName::dualpipe_v && microbatches < 2 * plan.pp) continue;
+    if (microbatches < traits(name).min_microbatches * plan.pp) continue;
     if (!takes_chunks) {
       plans.push_back(named);
       continue;

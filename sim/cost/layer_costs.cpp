@@ -1,7 +1,6 @@
 #include "cost/layer_costs.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "cost/price.h"
 #include "plan/stages.h"
@@ -10,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-// Embedding, every layer and head as a stage of its own.
+// Blocks of a tower, embedding, every layer and head as stages of their own.
 Work in_pieces(const Model& model, Plan plan) {
   plan.layers_per_stage.assign(static_cast<std::size_t>(plan.stages()), 0);
   plan.layers_per_stage.front() = static_cast<int>(model.layers);
@@ -29,12 +28,23 @@ Work in_pieces(const Model& model, Plan plan) {
 LayerCosts layer_costs(const Model& model, const Plan& plan, const Cluster& cluster, const Profile& profile) {
   Plan looping = plan;  // pieces are more stages than a V has
   looping.schedule = ScheduleName::interleaved;
-  std::vector<double> seconds;
-  for (const StageTimes& piece : price(in_pieces(model, looping), looping, cluster, profile).times.stages)
-    seconds.push_back(piece.forward.total() + piece.backward_input.total() + piece.backward_weight.total());
-  // Behind the layers: modules of multi-token prediction and the head, which stay on the last stage.
-  const auto behind = seconds.begin() + 1 + model.layers;
-  return {{seconds.begin() + 1, behind}, seconds.front(), std::accumulate(behind, seconds.end(), 0.0)};
+  const Work pieces = in_pieces(model, looping);
+  const std::vector<StageTimes> times = price(pieces, looping, cluster, profile).times.stages;
+  // Ahead of the layers a tower and the embedding, which stay on the first stage. Behind them modules of
+  // multi-token prediction and the head, which stay on the last.
+  LayerCosts costs;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const StageTimes& piece = times[i];
+    const double seconds =
+        piece.forward.total() + piece.backward_input.total() + piece.backward_weight.total();
+    const BlockKind kind = pieces.blocks[static_cast<std::size_t>(pieces.parts[i].front().block)].kind;
+    if (kind == BlockKind::layer) {
+      costs.layers.push_back(seconds);
+    } else {
+      (costs.layers.empty() ? costs.first : costs.last) += seconds;
+    }
+  }
+  return costs;
 }
 
 std::vector<std::vector<int>> splits_by_cost(const LayerCosts& costs, const Plan& plan) {

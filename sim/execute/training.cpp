@@ -72,6 +72,7 @@ class Limits {
           {model_.activation_weights > 0, "activations with weights"},
           {model_.per_layer_width > 0 || model_.alternating > 1 || model_.laurel_rank > 0,
            "embeddings of layers and copies of rows"},
+          {plan_.images > 0, "towers"},
           {model_.encoder_layers > 0 || model_.bidirectional || model_.token_types > 0 ||
                model_.head_transform,
            "encoders"}})

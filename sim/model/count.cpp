@@ -212,4 +212,29 @@ ParameterCount count_parameters(const Model& model) {
   return count;
 }
 
+namespace {
+
+std::int64_t count_projector(const Projector& projector, std::int64_t row) {
+  const std::int64_t merged = projector.averages ? row : projector.merged * row;
+  const auto norm = [&](std::int64_t width) { return (projector.norm == Norm::layer ? 2 : 1) * width; };
+  std::int64_t linear = 0, from = merged;
+  for (const std::int64_t to : projector.widths) {
+    linear += from * to + (projector.bias ? to : 0);
+    from = to;
+  }
+  return (projector.has_norm ? norm(row) : 0) + linear + projector.earlier * (norm(merged) + linear);
+}
+
+}  // namespace
+
+std::int64_t count_tower(const Tower& tower) {
+  const Model& layers = tower.layers;
+  const ParameterCount layer = parts_of(layers);
+  const std::int64_t patches = (tower.patch_inputs + (tower.patch_bias ? 1 : 0)) * layers.hidden;
+  const std::int64_t tables = (layers.max_positions + (tower.class_row ? 1 : 0)) * layers.hidden;
+  const std::int64_t norms = (tower.norm_before + tower.norm_after) * norm_size(layers);
+  return layers.layers * (layer.attention + layer.mlp + layer.norms) + patches + tables + norms +
+         count_projector(tower.projector, layers.hidden);
+}
+
 }  // namespace rehearse

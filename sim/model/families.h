@@ -75,8 +75,8 @@ std::int64_t layers_of_list(const JsonReader& config, const std::string& key);
 // hybrid_override_pattern, the state space that it needs, and the pattern of multi-token prediction.
 void read_hybrid(const JsonReader& config, Model& model);
 
-// The towers of a multimodal model (vision, audio), which are left out: each as a sentence with its size.
-std::vector<std::string> omitted_towers(const JsonReader& config);
+// The towers (vision, audio) of a multimodal model's file, whose language model has this width.
+std::vector<Tower> read_towers(const Json& config, std::int64_t text_width);
 
 // Keys of any family that change the cost of training and that no formula reads, nor `model`'s own reader.
 std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& model);

@@ -63,27 +63,11 @@ std::int32_t Model::shape_of(std::int64_t layer) const {
   return shape_of_layer.empty() ? 0 : shape_of_layer[static_cast<std::size_t>(layer)];
 }
 
-LayerShape Model::own_shape() const {
-  return {heads,           kv_heads,        head_dim,    v_head_dim,     ffn_hidden,
-          attention_sinks, values_are_keys, compression, hashes_experts, shares_keys};
-}
-
 Model Model::shaped(std::int32_t shape) const {
   Model model = *this;
   model.shapes.clear();
   model.shape_of_layer.clear();
-  if (shape == 0) return model;
-  const LayerShape& of = shapes[static_cast<std::size_t>(shape - 1)];
-  model.heads = of.heads;
-  model.kv_heads = of.kv_heads;
-  model.head_dim = of.head_dim;
-  model.v_head_dim = of.v_head_dim;
-  model.ffn_hidden = of.ffn_hidden;
-  model.attention_sinks = of.attention_sinks;
-  model.values_are_keys = of.values_are_keys;
-  model.compression = of.compression;
-  model.hashes_experts = of.hashes_experts;
-  model.shares_keys = of.shares_keys;
+  if (shape > 0) static_cast<LayerShape&>(model) = shapes[static_cast<std::size_t>(shape - 1)];
   return model;
 }
 

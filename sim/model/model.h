@@ -130,10 +130,10 @@ struct CompressedAttention {
 // The sizes that layers of one model may have of their own.
 struct LayerShape {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
-  std::int64_t v_head_dim = 0;  // 0: head_dim
+  std::int64_t v_head_dim = 0;  // of values; 0: head_dim
   std::int64_t ffn_hidden = 0;
-  bool attention_sinks = false;
-  bool values_are_keys = false;
+  bool attention_sinks = false;  // a learned score a head that takes part in the softmax (gpt-oss)
+  bool values_are_keys = false;  // values are the keys before their norm and rotation (Gemma 4)
   std::int64_t compression = 0;  // tokens that a key stands for beside those of the window; 0: there are none
   bool hashes_experts = false;   // the token's word chooses its experts, no score
   bool shares_keys = false;      // keys and values are those of a layer before (Gemma 3n)
@@ -141,15 +141,12 @@ struct LayerShape {
   bool operator==(const LayerShape&) const = default;
 };
 
-struct Model {
+struct Tower;
+
+struct Model : LayerShape {
   std::string name;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
-  std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t head_dim = 0;
-  std::int64_t v_head_dim = 0;  // of values; 0: head_dim
-  std::int64_t ffn_hidden = 0;
   std::int64_t vocab = 0;
   std::int64_t max_positions = 0;
   // Of layers whose sizes are not these; and of each layer, 0 or which of the shapes it has, from 1 on.
@@ -192,12 +189,7 @@ struct Model {
   bool window_in_chunks = false;  // its keys are those of the query's chunk of as many tokens (Llama 4)
   bool attention_gate = false;    // a sigmoid of as many outputs again scales what is attended (Qwen3-Next)
   bool gates_heads = false;       // that sigmoid has one output a head (Step 3.5)
-  bool values_are_keys = false;   // values are the keys before their norm and rotation (Gemma 4)
   bool value_norm = false;        // a norm of values without weights (Gemma 4)
-  std::int64_t compression = 0;   // as LayerShape
-  bool hashes_experts = false;    // as LayerShape
-  bool shares_keys = false;       // as LayerShape
-  bool attention_sinks = false;   // a learned score a head that takes part in the softmax (gpt-oss)
   std::int64_t mtp_layers = 0;    // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
   // Of a hybrid a letter for each layer, as in Megatron-LM's --hybrid-layer-pattern: M Mamba, * attention,
   // - MLP, E experts; and of a module's layers. "": all are a transformer's, and a module's is like the last.
@@ -225,6 +217,7 @@ struct Model {
   std::optional<Experts> experts;
   std::optional<LatentAttention> latent;
   std::optional<CompressedAttention> compressed;
+  std::vector<Tower> towers;              // of a multimodal model: in a step only where Plan::images is not 0
   std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula here reads
   std::vector<std::string> warnings;      // values of the input that were doubted, with the effect
 
@@ -242,7 +235,7 @@ struct Model {
   bool scores_keys(std::int64_t layer) const;       // has it an indexer of its own?
   std::int32_t shape_of(std::int64_t layer) const;  // 0: the model's own sizes
   Model shaped(std::int32_t shape) const;           // all layers have this shape
-  LayerShape own_shape() const;
+  const LayerShape& own_shape() const { return *this; }
   std::int64_t value_width() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t position_rows() const { return max_positions + position_offset; }
   bool norms_before() const { return norm_place != NormPlace::after && norm_place != NormPlace::after_sum; }
@@ -250,6 +243,44 @@ struct Model {
   // A module of multi-token prediction reads the embedding table and the head again: its rank holds both.
   bool shares_embedding() const { return tied_embeddings || mtp_layers > 0; }
 };
+
+// Maps a tower's rows to tokens of the language model: a norm, linear layers and a GELU before the last one.
+struct Projector {
+  std::int64_t merged = 1;  // rows that become one token, side by side or as their mean
+  bool averages = false;
+  bool has_norm = false;
+  Norm norm = Norm::layer;
+  bool norms_merged = false;         // the norm is over merged rows
+  std::vector<std::int64_t> widths;  // of the outputs of each linear layer; the last is the language model's
+  bool bias = true;                  // on each of them
+  std::int64_t earlier = 0;          // projectors more, whose norm is over merged rows, of rows of earlier
+                                     // layers, for early layers of the language model (Qwen3-VL's deepstack)
+};
+
+// A vision transformer whose outputs take the place of words (Dosovitskiy et al. 2021, equations 1 to 3).
+struct Tower {
+  std::string key;  // of the model's file: "vision_config"
+  // The layers alone, with neither vocabulary nor head. max_positions: rows of the table of learned
+  // positions, which may stand beside rotary ones; 0: there is none.
+  Model layers;
+  bool is_known = false;          // the file tells enough to be part of a step
+  std::int64_t patch_inputs = 0;  // numbers of a patch, which a linear layer maps to a row
+  bool patch_bias = false;
+  bool class_row = false;  // learned, ahead of an image's patches
+  bool norm_before = false, norm_after = false;
+  Projector projector;
+  std::int64_t image_tokens = 0;  // of the language model, for an image; 0: the image decides
+  bool is_exact = false;          // all parts are known; else the projector is taken for the commonest
+};
+
+// The first tower that can be part of a step; nullptr: there is none.
+const Tower* modelled_tower(const Model& model);
+
+// All parameters of a tower and its projectors.
+std::int64_t count_tower(const Tower& tower);
+
+// Which towers are left out of a step, with their sizes and the way on; which are modelled only roughly.
+std::vector<std::string> tower_notes(const Model& model, bool has_images);
 
 // Trainable parameters by part; every figure counts elements.
 struct ParameterCount {
@@ -270,8 +301,8 @@ struct ParameterCount {
   std::int64_t mtp = 0;   // one module of multi-token prediction, less the table and the head that it shares
   std::int64_t dense_layers = 0;   // with an MLP
   std::int64_t sparse_layers = 0;  // with experts
-  std::int64_t total = 0;
-  std::int64_t active = 0;  // total less the routed experts that a token does not visit
+  std::int64_t total = 0;          // of the language model: towers are apart
+  std::int64_t active = 0;         // total less the routed experts that a token does not visit
 };
 
 ParameterCount count_parameters(const Model& model);

@@ -94,12 +94,13 @@ Model read_parts(const FamilyConfig& config) {
   return read_family(config);
 }
 
-Model read_config_of(const FamilyConfig& config, const std::string& name) {
+// `whole`: the file, in which `config` may be the language model's part.
+Model read_config_of(const FamilyConfig& config, const std::string& name, const Json& whole) {
   Model model = read_parts(config);
   model.name = name;
   for (std::string& doubt : doubtful_values(config.file(), model)) model.warnings.push_back(std::move(doubt));
   for (std::string& key : unmodelled_keys(config.file(), model)) model.not_modelled.push_back(std::move(key));
-  for (std::string& tower : omitted_towers(config.file())) model.warnings.push_back(std::move(tower));
+  model.towers = read_towers(whole, model.hidden);
   std::sort(model.not_modelled.begin(), model.not_modelled.end());
   const auto repeated = std::unique(model.not_modelled.begin(), model.not_modelled.end());
   model.not_modelled.erase(repeated, model.not_modelled.end());
@@ -126,12 +127,12 @@ Model read_model(const std::string& name_or_path, const std::string& as) {
   const JsonReader text = text_part(whole);
   if (!as.empty()) {
     const FamilyConfig config(text, family_named(as, file));
-    Model model = read_config_of(config, name_of(file));
+    Model model = read_config_of(config, name_of(file), whole.json());
     model.warnings.push_back(keys_read_as(text, config));
     return model;
   }
   const FamilyConfig config(text, family_of(text));
-  Model model = read_config_of(config, name_of(file));
+  Model model = read_config_of(config, name_of(file), whole.json());
   for (std::string& doubt : other_architectures(text, config.family()))
     model.warnings.push_back(std::move(doubt));
   return model;
@@ -140,7 +141,7 @@ Model read_model(const std::string& name_or_path, const std::string& as) {
 Model read_inline_model(const Json& json, const std::string& file, const std::string& pointer) {
   const JsonReader text = text_part(JsonReader(json, file, pointer));
   const FamilyConfig config(text, family_of(text));
-  Model model = read_config_of(config, config.file().text_or("name", "model"));
+  Model model = read_config_of(config, config.file().text_or("name", "model"), json);
   for (std::string& doubt : other_architectures(text, config.family()))
     model.warnings.push_back(std::move(doubt));
   if (config.family().reader == "megatron_gpt") config.file().reject_unknown();

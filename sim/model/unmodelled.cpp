@@ -28,6 +28,11 @@ constexpr std::array kCostly = {
     "vision_config",            // an image encoder in front
 };
 
+// Llama 4's chunks are read as windows. MiMo-V2's files state the sliding window a second time.
+bool says_the_window(const Json& chunk, const Model& model) {
+  return model.window_in_chunks || (model.window > 0 && chunk == model.window);
+}
+
 // What transformers writes for "not used".
 bool is_nothing(const Json& value) {
   return value.is_null() || value == false || (value.is_number() && value == 0) ||
@@ -50,7 +55,7 @@ std::vector<std::string> unmodelled_keys(const JsonReader& config, const Model& 
     const std::string name(key);
     if (name == kFurtherTokens && model.mtp_layers > 0) continue;
     if (name == kEncoder && model.encoder_layers > 0) continue;
-    if (name == kChunks && model.window_in_chunks) continue;
+    if (name == kChunks && config.has(name) && says_the_window(config.value(name), model)) continue;
     if (name == kLogitCap && model.caps_logits) continue;
     if (config.has(name) && !is_nothing(config.value(name))) keys.push_back(name);
   }

@@ -7,6 +7,12 @@ namespace {
 bool recomputes_all(const Plan& plan, const Model&) {
   return plan.recompute == Recompute::full;
 }
+bool has_tower(const Plan&, const Model& model) {
+  return modelled_tower(model) != nullptr;
+}
+bool has_images(const Plan& plan, const Model& model) {
+  return plan.images > 0 && has_tower(plan, model);
+}
 bool recomputes_modules(const Plan& plan, const Model&) {
   return plan.recompute == Recompute::selective;
 }
@@ -80,6 +86,26 @@ std::vector<PlanField> batch_and_schedule() {
         "the model's positions, at most 8192"},
        IntegerField{&Plan::seq, 1, kMaxTokens},
        always},
+      {{"images",
+        "--images",
+        {},
+        batch,
+        false,
+        kN,
+        "images of a sequence: the vision tower runs on the first stage, ahead of the embedding",
+        "0: the tower is left out"},
+       IntegerField{&Plan::images, 0, kMaxTokens},
+       has_tower},
+      {{"image_tokens",
+        "--image-tokens",
+        {},
+        batch,
+        false,
+        kN,
+        "tokens of the sequence that an image takes",
+        "the model's"},
+       IntegerField{&Plan::image_tokens, 0, kMaxTokens},
+       has_images},
       {{"schedule",
         "--schedule",
         {},

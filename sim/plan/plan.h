@@ -33,6 +33,8 @@ struct BatchOptions {
   std::int64_t micro_batch = 1;   // sequences
   std::int64_t global_batch = 1;  // sequences
   std::int64_t seq = 2048;        // tokens of a sequence
+  std::int64_t images = 0;        // of a sequence, for the model's tower; 0: the tower is left out
+  std::int64_t image_tokens = 0;  // of the sequence, which one image takes; 0: as the model's file tells
 
   bool operator==(const BatchOptions&) const = default;
 };

@@ -5,6 +5,7 @@
 
 #include "plan/work/blocks.h"
 #include "plan/work/recompute.h"
+#include "plan/work/tower.h"
 
 namespace rehearse {
 
@@ -106,6 +107,7 @@ namespace {
 // gather_split_1d_tensor) and DeepSpeed (runtime/utils.py, PartitionedTensor.full) name.
 Block arrival_block(const Tensor& whole) {
   Block block;
+  block.kind = BlockKind::arrival;
   block.name = "arrival";
   block.tensors = {whole, whole};
   block.tensors[0].name = "gathered";
@@ -113,6 +115,30 @@ Block arrival_block(const Tensor& whole) {
       {"gather_parts", Collective{CollectiveOp::all_gather, CommGroup::tensor, whole.bytes()}, {}, {0}},
       {"place_parts", Pointwise::eager, {0}, {1}}};
   return block;
+}
+
+// Patches, layers and projectors, ahead of the embedding.
+void add_tower(const Tower& tower, const Plan& plan, Work& work, std::vector<Repeated>& part) {
+  const auto add = [&](Block block) {
+    part.push_back({static_cast<int>(work.blocks.size()), 1});
+    work.blocks.push_back(std::move(block));
+  };
+  add(patch_block(tower, plan));
+  const Plan own = tower_plan(plan, tower);
+  std::map<LayerSort, int> index;
+  for (std::int64_t layer = 0; layer < tower.layers.layers; ++layer) {
+    const LayerSort sort = sort_of(tower.layers, own, layer);
+    const auto known = index.find(sort);
+    if (known == index.end()) {
+      index.emplace(sort, static_cast<int>(work.blocks.size()));
+      add(tower_layer_block(tower, plan, sort));
+    } else if (part.back().block == known->second) {
+      ++part.back().repeats;
+    } else {
+      part.push_back({known->second, 1});
+    }
+  }
+  add(projector_block(tower, plan));
 }
 
 }  // namespace
@@ -123,12 +149,17 @@ Work make_work(const Model& model, const Plan& plan) {
     work.blocks.push_back(std::move(block));
     return static_cast<int>(work.blocks.size() - 1);
   };
+  std::vector<Repeated> ahead;
+  if (const Tower* tower = tower_of_step(model, plan); tower != nullptr) add_tower(*tower, plan, work, ahead);
   const int embedding = add(embedding_block(model, plan));
   LayerBlocks layers{work, model, plan, {}};
   const std::vector<Stage> stages = split_layers(model, plan);
   for (const Stage& stage : stages) {
     std::vector<Repeated>& part = work.parts.emplace_back();
-    if (stage.embedding) part.push_back({embedding, 1});
+    if (stage.embedding) {
+      part = ahead;
+      part.push_back({embedding, 1});
+    }
     add_layers(layers, stage, part);
   }
   const Model like_last = model.shaped(model.shape_of(model.layers - 1));

@@ -183,10 +183,21 @@ double flops(const Scan& scan);
 // Executed FLOPs of GEMM, attention and scan; 0 for the others. Causal attention counts full squares.
 double flops(const Kernel& kernel);
 
+enum class BlockKind : std::uint8_t {
+  tower,  // its patches, layers and projectors, ahead of the embedding
+  embedding,
+  layer,
+  module,  // of multi-token prediction
+  head,
+  arrival  // of what comes from another stage
+};
+
 // A piece of the network whose kernel lists are given once and repeated.
 struct Block {
-  // "embedding", "layer", "sparse_layer", "full_layer" (no window), of hybrid models "mamba_layer",
-  // "attention_layer", "mlp_layer", "expert_layer"; before any of these "bf16_"; "mtp", "further_mtp", "head"
+  BlockKind kind = BlockKind::layer;
+  // For people. "embedding", "layer", "sparse_layer", "full_layer" (no window), of hybrid models
+  // "mamba_layer", "attention_layer", "mlp_layer", "expert_layer"; before any of these "bf16_" or "tower_";
+  // "mtp", "further_mtp", "head"
   std::string name;
   std::vector<Tensor> tensors;
   std::vector<Kernel> forward;

@@ -4,6 +4,7 @@
 
 #include "memory/memory.h"
 #include "plan/schedules.h"
+#include "plan/work/tower.h"
 #include "result/communication.h"
 #include "result/critical_path.h"
 #include "result/shares.h"
@@ -116,6 +117,8 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
   report.model = model;
   report.step_time_s = timeline.end();
   report.parameters = count_parameters(model).total;
+  if (const Tower* tower = tower_of_step(model, plan); tower != nullptr)
+    report.parameters += count_tower(*tower);
   add_throughput(report, work);
   add_bubble(report, timeline, schedule);
   report.memory = rank_memory(schedule, report.plan, work, report.facts.workspace_bytes);

@@ -50,6 +50,7 @@ class ScenarioReader {
     pipeline();
     batch();
     fields();
+    towers();
     if (scenario_.experiment.order) require_order(scenario_.experiment, source_.file);
     conditions();
     top_.reject_unknown();
@@ -90,6 +91,19 @@ class ScenarioReader {
                      : inputs.model(resolved("model"), top_.text_or("as", ""));
   }
 
+  void note_model(const std::string& note) {
+    scenario_.notes.push_back(fmt::format("model {}: {}", scenario_.experiment.model.name, note));
+  }
+
+  // A tower is in the step where the plan has images.
+  void towers() {
+    Experiment& experiment = scenario_.experiment;
+    const bool has_images = experiment.plan.images > 0;
+    for (const std::string& note : tower_notes(experiment.model, has_images)) note_model(note);
+    if (const Tower* tower = modelled_tower(experiment.model); tower != nullptr && has_images)
+      std::erase(experiment.model.not_modelled, tower->key);
+  }
+
   void names() {
     Experiment& experiment = scenario_.experiment;
     if (top_.text_or("schema", "rehearse.scenario/1") != "rehearse.scenario/1") {
@@ -102,8 +116,7 @@ class ScenarioReader {
     Inputs& inputs = replaced_.inputs ? *replaced_.inputs : own;
     experiment.model = replaced_.model ? *replaced_.model : read_named_model(inputs);
     top_.has("model");
-    for (const std::string& warning : experiment.model.warnings)
-      scenario_.notes.push_back(fmt::format("model {}: {}", experiment.model.name, warning));
+    for (const std::string& warning : experiment.model.warnings) note_model(warning);
     const Json changes = cluster_changes();
     experiment.cluster = inputs.cluster(resolved("cluster"), changes);
     if (without_profile()) {

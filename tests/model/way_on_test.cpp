@@ -220,21 +220,8 @@ TEST(Wrapper, IsReadByItsTextPart) {
   EXPECT_EQ(model.hidden, 4096);
   EXPECT_THAT(model.not_modelled, ElementsAre("vision_config"));
   EXPECT_THAT(
-      model.warnings,
+      tower_notes(model, false),
       ElementsAre(HasSubstr("vision_config (27 layers of width 1152, about 0.41 B parameters) is left out")));
-}
-
-// Qwen/Qwen3-VL-8B-Instruct on the hub: 8767123696 parameters, of which 8190735360 are its text's.
-TEST(Wrapper, CountsATowerWhoseShapesTheFileGives) {
-  Json config = wrapper();
-  config["vision_config"].update({{"in_channels", 3},
-                                  {"patch_size", 16},
-                                  {"temporal_patch_size", 2},
-                                  {"spatial_merge_size", 2},
-                                  {"out_hidden_size", 4096},
-                                  {"num_position_embeddings", 2304},
-                                  {"deepstack_visual_indexes", {8, 16, 24}}});
-  EXPECT_THAT(read_config(config).warnings, ElementsAre(HasSubstr("width 1152, 576388336 parameters)")));
 }
 
 TEST(Wrapper, ErrorsPointIntoTheTextPart) {
@@ -249,7 +236,7 @@ TEST(Wrapper, OlderFilesHaveTheTextsKeysBesideTheTower) {
   Json config = of_type("qwen2_5_vl");
   config["vision_config"] = {{"depth", 32}, {"hidden_size", 1280}};
   EXPECT_TRUE(read_config(config).qkv_bias);
-  EXPECT_THAT(read_config(config).warnings, ElementsAre(HasSubstr("vision_config is left out")));
+  EXPECT_THAT(tower_notes(read_config(config), false), ElementsAre(HasSubstr("vision_config is left out")));
 }
 
 // "activation" and "experts" are parts of rows, and anything in a file.

@@ -33,6 +33,7 @@ void add_degrees(Listing& has, const Plan& plan) {
   has("layers per stage given", !plan.layers_per_stage.empty());
   has("stage without layers", std::ranges::find(plan.layers_per_stage, 0) != plan.layers_per_stage.end());
   has("microbatch group", plan.microbatch_group > 0);
+  has("images", plan.images > 0);
 }
 
 void add_state(Listing& has, const Plan& plan) {
@@ -248,6 +249,7 @@ std::set<std::string> wanted_features() {
                            "sliding window",
                            "windows in some layers",
                            "YaRN",
+                           "images",
                            "multi-token prediction",
                            "experts of a latent width",
                            "a module of several layers",

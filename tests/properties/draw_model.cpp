@@ -95,6 +95,35 @@ void add_what_hybrids_have(Json& config, const Degrees& degrees, bool has_expert
 
 }  // namespace
 
+Json draw_tower(const Degrees& degrees, const Json& config) {
+  const int heads = degrees.tp * *element(1, 2), layers = *inRange(1, 4);
+  Json tower = {{"depth", layers},
+                {"hidden_size", heads * 32},
+                {"num_heads", heads},
+                {"intermediate_size", degrees.tp * 32 * *inRange(1, 5)},
+                {"hidden_act", *element<std::string>("silu", "gelu")},
+                {"patch_size", *element(8, 14)},
+                {"spatial_merge_size", *element(1, 2)}};
+  const Json text = config.contains("hidden_size") ? config["hidden_size"] : config["n_embd"];
+  switch (*inRange(0, 4)) {
+    case 0:
+      tower.update({{"num_position_embeddings", 64}, {"out_hidden_size", text}});
+      if (*rc::gen::arbitrary<bool>()) tower["deepstack_visual_indexes"] = {0};
+      break;
+    case 1:
+      tower.update(
+          {{"window_size", 4 * tower["patch_size"].get<int>()}, {"fullatt_block_indexes", {layers - 1}}});
+      break;
+    case 2:
+      tower["model_type"] = *element<std::string>("pixtral", "clip_vision_model", "siglip_vision_model");
+      tower["image_size"] = 112;
+      break;
+    default:
+      break;
+  }
+  return tower;
+}
+
 Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool windows) {
   Json config;
   if (layers >= 3 && *inRange(0, 5) == 0) {

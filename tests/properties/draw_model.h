@@ -16,4 +16,7 @@ struct Degrees {
 // To be called while rapidcheck generates. `windows`: attention may slide.
 Json draw_config(const Degrees& degrees, bool has_experts, int layers, bool windows);
 
+// A vision tower whose heads and widths the degrees divide, to stand in a model's configuration.
+Json draw_tower(const Degrees& degrees, const Json& config);
+
 }  // namespace rehearse::properties

@@ -95,6 +95,15 @@ class Drawing {
     exchange_ = *element<std::string>("p2p", "allgather", "a2a");
     drawn_.config = draw_config(of_, has_experts_, layers, of_.cp == 1 || exchange_ != "p2p");
     layers_ = layers;
+    if (of_.cp == 1 && one_in(5)) images();
+  }
+
+  // At most half of a sequence.
+  void images() {
+    drawn_.config["vision_config"] = draw_tower(of_, drawn_.config);
+    const int count = *inRange(1, 4);
+    plan()["images"] = count;
+    plan()["image_tokens"] = std::max(1, seq_ / 2 / count);
   }
 
   // By a list, or where the embedding stands for a layer.

@@ -52,6 +52,7 @@ constinit const FrameworkTraits frameworks::megatron_core = {
     .rope_fusion_lacks_yarn = true,
     .groups_experts = false,
     .fuses_loss_by_te = true,
+    .recomputes_towers = false,  // unless --recompute-vision is given (examples/multimodal/model.py)
     .allocator = {.gather_buffers = 1},
     .model_group = ModelGroup::unsharded,
 };

@@ -97,6 +97,7 @@ struct FrameworkTraits {
   bool groups_experts = true;     // one launch for all experts of a rank
   bool fuses_loss_by_te = false;  // --cross-entropy-fusion-impl te
   bool recomputes_norms = false;  // without being told to
+  bool recomputes_towers = true;  // with the layers of the language model
   bool recomputes_ends = false;   // full recompute: embedding and head too
 
   // State and its messages.

@@ -36,6 +36,7 @@ class Rules {
     add_context_rules(plan_, model_, violations_);
     add_hybrid_rules(plan_, model_, violations_);
     add_recurrence_rules(plan_, model_, violations_);
+    add_tower_rules(plan_, model_, violations_);
     add_recompute_rules(plan_, model_, violations_);
     add_recipe_rules(plan_, violations_);
     add_blocking_rules(plan_, violations_);

@@ -28,6 +28,9 @@ void add_hybrid_rules(const Plan& plan, const Model& model, std::vector<BrokenRu
 // Layers that mix tokens in place of attention, and indexers that choose its keys, over ranks.
 void add_recurrence_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken);
 
+// Images and the tower that they go through.
+void add_tower_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken);
+
 void add_recompute_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken);
 
 // Precision of weights, gradients and optimizer state.

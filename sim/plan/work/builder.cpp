@@ -21,7 +21,8 @@ std::ptrdiff_t readers(const std::vector<Kernel>& kernels, TensorId tensor) {
 
 }  // namespace
 
-BlockBuilder::BlockBuilder(std::string name, const Shape& shape) : shape_(shape) {
+BlockBuilder::BlockBuilder(std::string name, const Shape& shape, BlockKind kind) : shape_(shape) {
+  block_.kind = kind;
   block_.name = std::move(name);
 }
 
@@ -42,7 +43,11 @@ TensorId BlockBuilder::input(std::string name, double elements) {
 }
 
 TensorId BlockBuilder::batch(std::string name, double elements) {
-  return add({std::move(name), TensorRole::batch, elements, kTokenIdBytes});
+  return batch(std::move(name), elements, kTokenIdBytes);
+}
+
+TensorId BlockBuilder::batch(std::string name, double elements, double element_bytes) {
+  return add({std::move(name), TensorRole::batch, elements, element_bytes});
 }
 
 TensorId BlockBuilder::activation(std::string name, double elements) {

@@ -15,10 +15,11 @@ namespace rehearse {
 
 class BlockBuilder {
  public:
-  BlockBuilder(std::string name, const Shape& shape);
+  BlockBuilder(std::string name, const Shape& shape, BlockKind kind);
 
   TensorId input(std::string name, double elements);
   TensorId batch(std::string name, double elements);  // 64-bit token ids
+  TensorId batch(std::string name, double elements, double element_bytes);
   TensorId activation(std::string name, double elements);
   TensorId activation(std::string name, double elements, double element_bytes);
   TensorId parameter(std::string name, double elements, std::int16_t matrices = 1);

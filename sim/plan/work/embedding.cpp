@@ -3,6 +3,7 @@
 #include "plan/work/per_layer.h"
 #include "plan/work/pointwise.h"
 #include "plan/work/tensor_parallel.h"
+#include "plan/work/tower.h"
 
 namespace rehearse {
 
@@ -87,9 +88,17 @@ TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
 }
 
 Block embedding_block(const Model& model, const Plan& plan) {
-  const Shape shape = shape_on_one_rank(model, plan);
-  BlockBuilder b("embedding", shape);
+  const Tower* const tower = tower_of_step(model, plan);
+  Shape shape = shape_on_one_rank(model, plan);
+  if (tower != nullptr) {  // each rank has all words until images are among them
+    shape.sequence_parallel = shape.tp_comm_overlap = false;
+    shape.rows = shape.tokens;
+  }
+  BlockBuilder b("embedding", shape, BlockKind::embedding);
+  const TensorId images =
+      tower != nullptr ? b.input("images", image_elements(model, plan, *tower)) : TensorId{-1};
   TensorId rows = embed(b, model, b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden)));
+  if (tower != nullptr) rows = place_images(b, plan, rows, images);
   if (model.per_layer_width > 0) embed_per_layer(b, model, rows);
   if (model.alternating > 1) rows = project_copies(b, model, rows);
   if (model.streams > 1) rows = spread_streams(b, model, rows);

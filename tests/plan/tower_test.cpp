@@ -1,0 +1,196 @@
+// Images in a step: parameters, FLOPs, bytes and rules of the tower that they go through.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "plan/units.h"
+#include "plan/work/tower.h"
+#include "work_case.h"
+
+namespace rehearse {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::int64_t kWidth = 64, kText = 256, kPatchInputs = 48, kTokens = 16;
+
+// 2 x 2 patches a token; two linear layers, as Qwen's.
+Model seeing() {
+  Model model = llama(4, kText, 8, 4, 512, 1024);
+  Tower& tower = model.towers.emplace_back();
+  tower.key = "vision_config";
+  tower.layers = gpt(3, kWidth, 4, 0, 0);
+  tower.layers.positions = Positions::rotary;
+  tower.layers.bidirectional = true;
+  tower.layers.dropout = false;
+  tower.patch_inputs = kPatchInputs;
+  tower.projector = {.merged = 4, .has_norm = true, .widths = {4 * kWidth, kText}};
+  tower.is_known = tower.is_exact = true;
+  return model;
+}
+
+Plan with_images(std::int64_t images = 2) {
+  Plan plan;
+  plan.seq = 128;
+  plan.images = images;
+  plan.image_tokens = kTokens;
+  return plan;
+}
+
+std::vector<Model> all_towers() {
+  std::vector<Model> models(5, seeing());
+  models[1].towers[0].patch_bias = models[1].towers[0].norm_before = models[1].towers[0].norm_after = true;
+  models[1].towers[0].layers.max_positions = 4 * kTokens;
+  models[1].towers[0].class_row = true;
+  models[2].towers[0].projector = {
+      .merged = 4, .averages = true, .has_norm = true, .norm = Norm::rms, .widths = {kText}, .bias = false};
+  models[3].towers[0].projector.widths = {kWidth, kText, kText};
+  models[4].towers[0].projector.earlier = 2;
+  return models;
+}
+
+TEST(Tower, AddsTheParametersThatTheModelCounts) {
+  for (const Model& model : all_towers()) {
+    const double without = make_work(model, with_images(0)).parameters(0);
+    EXPECT_EQ(without, double(count_parameters(model).total));
+    EXPECT_EQ(make_work(model, with_images()).parameters(0) - without, double(count_tower(model.towers[0])));
+  }
+}
+
+TEST(Tower, RunsOnTheFirstStageAheadOfTheEmbedding) {
+  Plan plan = with_images();
+  plan.pp = 2;
+  const Work work = make_work(seeing(), plan);
+  std::vector<BlockKind> kinds;
+  for (const Repeated& part : work.parts[0]) kinds.push_back(work.blocks[std::size_t(part.block)].kind);
+  EXPECT_THAT(kinds, testing::ElementsAre(BlockKind::tower, BlockKind::tower, BlockKind::tower,
+                                          BlockKind::embedding, BlockKind::layer));
+  EXPECT_EQ(work.parts[0][1].repeats, 3);
+  for (const Repeated& part : work.parts[1])
+    EXPECT_NE(work.blocks[std::size_t(part.block)].kind, BlockKind::tower);
+}
+
+// What a block hands on has as many elements as the next one reads.
+TEST(Tower, HandsOnWhatTheNextBlockReads) {
+  for (const Model& model : all_towers()) {
+    const Work work = make_work(model, with_images());
+    const Block* before = nullptr;
+    for (const Repeated& part : work.parts[0]) {
+      const Block& block = work.blocks[std::size_t(part.block)];
+      if (before != nullptr) {
+        const double made = (*before).tensors[std::size_t(before->output)].elements;
+        EXPECT_EQ(block.tensors[std::size_t(block.input)].elements, made) << block.name;
+      }
+      before = &block;
+    }
+  }
+}
+
+// GEMMs of patches, layers (4 h^2 + 2 h ffn), two linear layers of the projector, and attention over each
+// image's patches: 2 FLOPs for each weight and row, 4 h for each pair.
+TEST(Tower, ForwardFlopsAreThoseOfItsGemmsAndOfAttentionWithinEachImage) {
+  const Model model = seeing();
+  const Plan plan = with_images(3);
+  const double of_text = count_flops(make_work(model, with_images(0)), with_images(0)).forward;
+  const double tokens = 3 * kTokens, rows = 4 * tokens, h = kWidth, merged = 4 * h;
+  const double gemms = 2 * rows * h * kPatchInputs + 3 * 2 * rows * (4 * h * h + 2 * h * 4 * h) +
+                       2 * tokens * (merged * merged + merged * kText);
+  const double attention = 3 * 4 * h * rows * (4 * kTokens);
+  EXPECT_DOUBLE_EQ(count_flops(make_work(model, plan), plan).forward - of_text, gemms + attention);
+}
+
+// Nobody asks for the gradient of a pixel.
+TEST(Tower, BackwardFlopsLackTheGradientOfPixels) {
+  const Model model = seeing();
+  const FlopCount with = count_flops(make_work(model, with_images()), with_images()),
+                  without = count_flops(make_work(model, with_images(0)), with_images(0));
+  const double of_patches = 2.0 * 2 * 4 * kTokens * kWidth * kPatchInputs;
+  EXPECT_DOUBLE_EQ(with.backward - without.backward, 2 * (with.forward - without.forward) - of_patches);
+}
+
+TEST(Tower, FlopsOfTheModelDoNotDependOnTensorParallelism) {
+  for (const Model& model : all_towers()) {
+    Plan split = with_images();
+    split.tp = 2;
+    for (const bool sequence_parallel : {false, true}) {
+      split.sequence_parallel = sequence_parallel;
+      const FlopCount one = count_flops(make_work(model, with_images()), with_images()),
+                      two = count_flops(make_work(model, split), split);
+      EXPECT_DOUBLE_EQ(two.forward, one.forward);
+      EXPECT_DOUBLE_EQ(two.backward, one.backward);
+    }
+  }
+}
+
+// Megatron-LM's towers know no sequence parallelism: words are summed whole, and the gradients of rows are
+// gathered for the images among them.
+TEST(Tower, GathersTheGradientsOfRowsUnderSequenceParallelism) {
+  Plan plan = with_images();
+  plan.tp = 2;
+  plan.sequence_parallel = true;
+  const Block& block = block_called(make_work(seeing(), plan), "embedding");
+  const auto& gather =
+      std::get<Collective>(kernel_called(block.backward_input, "placed_gradient_all_gather").what);
+  EXPECT_EQ(gather.bytes, 2.0 * 128 * kText);
+  EXPECT_EQ(std::get<Collective>(kernel_called(block.forward, "words_all_reduce").what).op,
+            CollectiveOp::all_reduce);
+  EXPECT_EQ(block.tensors[std::size_t(block.output)].elements, 128.0 * kText / 2);
+}
+
+TEST(Tower, IsRecomputedWhereTheFrameworkDoes) {
+  Plan plan = with_images();
+  plan.recompute = Recompute::full;
+  EXPECT_THAT(block_called(make_work(seeing(), plan), "tower_layer").recompute, IsEmpty());
+  plan.framework = Framework::fsdp;
+  EXPECT_FALSE(block_called(make_work(seeing(), plan), "tower_layer").recompute.empty());
+}
+
+// A layer of the tower is gathered by itself, as one of the language model is.
+TEST(Tower, HasAUnitForEachLayer) {
+  const std::vector<Unit> all = units(make_work(seeing(), with_images()), 0),
+                          text = units(make_work(seeing(), with_images(0)), 0);
+  EXPECT_EQ(all.size(), text.size() + 3 + 2) << "layers, patches and projector";
+  double sum = 0;
+  for (const Unit& unit : all) sum += unit.total();
+  EXPECT_EQ(sum, make_work(seeing(), with_images()).parameters(0));
+}
+
+TEST(Tower, WithWindowsCostsTheirSquaresAlone) {
+  Model model = seeing();
+  Model& layers = model.towers[0].layers;
+  layers.window = 16;
+  layers.window_in_chunks = true;
+  layers.windows = "110";
+  const auto forward = [](const Model& of) {
+    return count_flops(make_work(of, with_images()), with_images()).forward;
+  };
+  const double rows = 2.0 * 4 * kTokens;
+  EXPECT_DOUBLE_EQ(forward(seeing()) - forward(model), 2 * 4 * kWidth * rows * (4 * kTokens - 16));
+}
+
+TEST(TowerRules, NameWhatDoesNotFit) {
+  const auto said = [](const Model& model, const Plan& plan) { return broken({model, plan}); };
+  EXPECT_EQ(said(seeing(), with_images()), "");
+  EXPECT_THAT(said(llama(4, kText, 8, 4, 512, 1024), with_images()),
+              HasSubstr("images: images need a model with a vision tower; images = 0"));
+  Plan plan = with_images();
+  plan.image_tokens = 0;
+  EXPECT_THAT(said(seeing(), plan),
+              HasSubstr("image_tokens: images of vision_config have no size of their own"));
+  EXPECT_THAT(said(seeing(), with_images(9)), HasSubstr("must fit into it; images = 8"));
+  plan = with_images();
+  plan.tp = 8;
+  EXPECT_THAT(said(seeing(), plan), HasSubstr("tp must divide the heads of the tower; tp = 4"));
+  plan = with_images();
+  plan.cp = 2;
+  EXPECT_THAT(said(seeing(), plan), HasSubstr("cp must be 1"));
+  Model unknown = seeing();
+  unknown.towers[0].is_known = false;
+  EXPECT_THAT(said(unknown, with_images()),
+              HasSubstr("whose layers, heads, widths and patches the file states"));
+}
+
+}  // namespace
+}  // namespace rehearse

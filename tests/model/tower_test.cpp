@@ -151,7 +151,7 @@ TEST_P(ModelledTower, HasAsManyParametersAsTheCheckpoint) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfTheHub, ModelledTower, testing::ValuesIn(known_towers()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& each) { return std::string(each.param.name); });
 
 TEST(Tower, IsLeftOutWithoutImagesAndSaysSo) {
   const Model model = multimodal(known_towers().front());

@@ -14,19 +14,19 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::int64_t kWidth = 64, kText = 256, kPatchInputs = 48, kTokens = 16;
+constexpr std::int64_t kTowerWidth = 64, kTextWidth = 256, kNumbersOfAPatch = 48, kImageTokens = 16;
 
 // 2 x 2 patches a token; two linear layers, as Qwen's.
 Model seeing() {
-  Model model = llama(4, kText, 8, 4, 512, 1024);
+  Model model = llama(4, kTextWidth, 8, 4, 512, 1024);
   Tower& tower = model.towers.emplace_back();
   tower.key = "vision_config";
-  tower.layers = gpt(3, kWidth, 4, 0, 0);
+  tower.layers = gpt(3, kTowerWidth, 4, 0, 0);
   tower.layers.positions = Positions::rotary;
   tower.layers.bidirectional = true;
   tower.layers.dropout = false;
-  tower.patch_inputs = kPatchInputs;
-  tower.projector = {.merged = 4, .has_norm = true, .widths = {4 * kWidth, kText}};
+  tower.patch_inputs = kNumbersOfAPatch;
+  tower.projector = {.merged = 4, .has_norm = true, .widths = {4 * kTowerWidth, kTextWidth}};
   tower.is_known = tower.is_exact = true;
   return model;
 }
@@ -35,18 +35,22 @@ Plan with_images(std::int64_t images = 2) {
   Plan plan;
   plan.seq = 128;
   plan.images = images;
-  plan.image_tokens = kTokens;
+  plan.image_tokens = kImageTokens;
   return plan;
 }
 
 std::vector<Model> all_towers() {
   std::vector<Model> models(5, seeing());
   models[1].towers[0].patch_bias = models[1].towers[0].norm_before = models[1].towers[0].norm_after = true;
-  models[1].towers[0].layers.max_positions = 4 * kTokens;
+  models[1].towers[0].layers.max_positions = 4 * kImageTokens;
   models[1].towers[0].class_row = true;
-  models[2].towers[0].projector = {
-      .merged = 4, .averages = true, .has_norm = true, .norm = Norm::rms, .widths = {kText}, .bias = false};
-  models[3].towers[0].projector.widths = {kWidth, kText, kText};
+  models[2].towers[0].projector = {.merged = 4,
+                                   .averages = true,
+                                   .has_norm = true,
+                                   .norm = Norm::rms,
+                                   .widths = {kTextWidth},
+                                   .bias = false};
+  models[3].towers[0].projector.widths = {kTowerWidth, kTextWidth, kTextWidth};
   models[4].towers[0].projector.earlier = 2;
   return models;
 }
@@ -94,10 +98,10 @@ TEST(Tower, ForwardFlopsAreThoseOfItsGemmsAndOfAttentionWithinEachImage) {
   const Model model = seeing();
   const Plan plan = with_images(3);
   const double of_text = count_flops(make_work(model, with_images(0)), with_images(0)).forward;
-  const double tokens = 3 * kTokens, rows = 4 * tokens, h = kWidth, merged = 4 * h;
-  const double gemms = 2 * rows * h * kPatchInputs + 3 * 2 * rows * (4 * h * h + 2 * h * 4 * h) +
-                       2 * tokens * (merged * merged + merged * kText);
-  const double attention = 3 * 4 * h * rows * (4 * kTokens);
+  const double tokens = 3 * kImageTokens, rows = 4 * tokens, h = kTowerWidth, merged = 4 * h;
+  const double gemms = 2 * rows * h * kNumbersOfAPatch + 3 * 2 * rows * (4 * h * h + 2 * h * 4 * h) +
+                       2 * tokens * (merged * merged + merged * kTextWidth);
+  const double attention = 3 * 4 * h * rows * (4 * kImageTokens);
   EXPECT_DOUBLE_EQ(count_flops(make_work(model, plan), plan).forward - of_text, gemms + attention);
 }
 
@@ -106,7 +110,7 @@ TEST(Tower, BackwardFlopsLackTheGradientOfPixels) {
   const Model model = seeing();
   const FlopCount with = count_flops(make_work(model, with_images()), with_images()),
                   without = count_flops(make_work(model, with_images(0)), with_images(0));
-  const double of_patches = 2.0 * 2 * 4 * kTokens * kWidth * kPatchInputs;
+  const double of_patches = 2.0 * 2 * 4 * kImageTokens * kTowerWidth * kNumbersOfAPatch;
   EXPECT_DOUBLE_EQ(with.backward - without.backward, 2 * (with.forward - without.forward) - of_patches);
 }
 
@@ -133,10 +137,10 @@ TEST(Tower, GathersTheGradientsOfRowsUnderSequenceParallelism) {
   const Block& block = block_called(make_work(seeing(), plan), "embedding");
   const auto& gather =
       std::get<Collective>(kernel_called(block.backward_input, "placed_gradient_all_gather").what);
-  EXPECT_EQ(gather.bytes, 2.0 * 128 * kText);
+  EXPECT_EQ(gather.bytes, 2.0 * 128 * kTextWidth);
   EXPECT_EQ(std::get<Collective>(kernel_called(block.forward, "words_all_reduce").what).op,
             CollectiveOp::all_reduce);
-  EXPECT_EQ(block.tensors[std::size_t(block.output)].elements, 128.0 * kText / 2);
+  EXPECT_EQ(block.tensors[std::size_t(block.output)].elements, 128.0 * kTextWidth / 2);
 }
 
 TEST(Tower, IsRecomputedWhereTheFrameworkDoes) {
@@ -166,14 +170,14 @@ TEST(Tower, WithWindowsCostsTheirSquaresAlone) {
   const auto forward = [](const Model& of) {
     return count_flops(make_work(of, with_images()), with_images()).forward;
   };
-  const double rows = 2.0 * 4 * kTokens;
-  EXPECT_DOUBLE_EQ(forward(seeing()) - forward(model), 2 * 4 * kWidth * rows * (4 * kTokens - 16));
+  const double rows = 2.0 * 4 * kImageTokens;
+  EXPECT_DOUBLE_EQ(forward(seeing()) - forward(model), 2 * 4 * kTowerWidth * rows * (4 * kImageTokens - 16));
 }
 
 TEST(TowerRules, NameWhatDoesNotFit) {
-  const auto said = [](const Model& model, const Plan& plan) { return broken({model, plan}); };
+  const auto said = [](const Model& model, const Plan& plan) { return broken(Case{model, plan}); };
   EXPECT_EQ(said(seeing(), with_images()), "");
-  EXPECT_THAT(said(llama(4, kText, 8, 4, 512, 1024), with_images()),
+  EXPECT_THAT(said(llama(4, kTextWidth, 8, 4, 512, 1024), with_images()),
               HasSubstr("images: images need a model with a vision tower; images = 0"));
   Plan plan = with_images();
   plan.image_tokens = 0;

@@ -33,12 +33,10 @@ SampleKey key_of(const Attention& attention) {
            attention.causal ? 1.0 : 0.0, attention.backward ? 1.0 : 0.0}};
 }
 
-constexpr const char* kOptimizer = "optimizer";  // block of the step's kernels
-
 }  // namespace
 
 bool is_of_step(const Jobs& jobs, const KernelJob& job) {
-  return jobs.blocks[job.block].name == kOptimizer;
+  return jobs.blocks[job.block].kind == BlockKind::optimizer;
 }
 
 std::int64_t heads_of(const Attention& attention) {
@@ -131,7 +129,8 @@ class Collector {
     if (plan().offload == Offload::optimizer || parameters == 0) return;
     Block scratch;
     const std::vector<Kernel> kernels = optimizer_kernels(parameters, plan(), scratch);
-    scratch.name = kOptimizer;
+    scratch.kind = BlockKind::optimizer;
+    scratch.name = "optimizer";
     repeats_ = 1;
     jobs_.blocks.push_back(scratch);
     for (const Kernel& kernel : kernels) add_kernel(jobs_.blocks.back(), kernel, Phase::forward);

@@ -15,23 +15,27 @@ namespace {
 // Whole on every rank, though each rank makes a part of its gradient only: what works on the rows between
 // the GEMMs with sequence parallelism, and the norms of single heads (latent attention's are of what all
 // heads come from).
-bool summed_over_tensor_ranks(const std::string& name, const Slice& slice, const Training& training) {
+bool summed_over_tensor_ranks(const Tensor& tensor, const Slice& slice, const Training& training) {
   if (training.plan.tp == 1 || slice.whole_rows > 1 || slice.rows.front().count < slice.whole_rows)
     return false;
-  const bool of_heads = name == "query_norm_weight" || name == "key_norm_weight";
-  return training.plan.sequence_parallel || (of_heads && !training.model.latent);
+  return training.plan.sequence_parallel || tensor.use == TensorUse::head_norm;
+}
+
+// A tied head's weight is a copy of the table.
+bool is_table(const Tensor& tensor, const Model& model) {
+  return tensor.use == TensorUse::word_table ||
+         (model.tied_embeddings && tensor.use == TensorUse::head_weight);
 }
 
 bool is_shared_table(const Tensor& tensor, const Training& training) {
   const bool apart = pipeline_rank_of(training.plan.stages() - 1, training.plan) != 0;
   if (!training.model.shares_embedding() || !apart) return false;
-  return tensor.name == "word_table" || (training.model.tied_embeddings && tensor.name == "head_weight");
+  return is_table(tensor, training.model);
 }
 
 // One name for all copies of a table.
 std::string full_name(const Piece& piece, const Tensor& tensor, const Model& model) {
-  const bool tied_head = model.tied_embeddings && tensor.name == "head_weight";
-  return tied_head || tensor.name == "word_table" ? "embedding.word_table" : piece.name + "." + tensor.name;
+  return is_table(tensor, model) ? "embedding.word_table" : piece.name + "." + tensor.name;
 }
 
 std::vector<bool> matrices_of_loss(const Block& block, const std::vector<TensorPlace>& places) {
@@ -62,7 +66,7 @@ class ParameterAdder {
   void tie(const Piece& piece, std::vector<ParameterOf>& roles) {
     for (std::size_t i = 0; i < roles.size(); ++i)
       if (const Tensor& tensor = piece.block->tensors[i]; tensor.role == TensorRole::tied)
-        note(piece, i, held(tensor.name), roles);
+        note(piece, i, held(tensor), roles);
   }
 
  private:
@@ -83,7 +87,7 @@ class ParameterAdder {
       where.summed = SummedOver::expert_replicas;
     } else if (is_shared_table(tensor, training_)) {
       where.summed = SummedOver::other_stage_too;
-    } else if (summed_over_tensor_ranks(tensor.name, slice, training_)) {
+    } else if (summed_over_tensor_ranks(tensor, slice, training_)) {
       where.summed = SummedOver::tensor_ranks_too;
     }
     return parameters_.add(where, full_name(piece, tensor, training_.model), slice,
@@ -97,9 +101,8 @@ class ParameterAdder {
                              : rehearse::slice_of(tensor, at_[static_cast<std::size_t>(Axis::tp)], plan.tp);
   }
 
-  std::size_t held(const std::string& tensor) {
-    const bool is_head = tensor == "head_weight" && !training_.model.tied_embeddings;
-    const std::string name = is_head ? "head.head_weight" : "embedding.word_table";
+  std::size_t held(const Tensor& tensor) {
+    const std::string name = is_table(tensor, training_.model) ? "embedding.word_table" : "head.head_weight";
     const auto found = std::ranges::find(parameters_.all(), name, &Parameter::name);
     if (found == parameters_.all().end())
       throw std::logic_error("a rank does not hold " + name + ", which two of its blocks share");

@@ -36,7 +36,7 @@ void Rank::step(kernels::Stream& stream) {
   const std::vector<Kernel> kernels = optimizer_kernels(1, step_plan_, scratch);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const bool of_segments =
-        scratch.tensors[static_cast<std::size_t>(kernels[i].reads[0])].name == "gradient";
+        scratch.tensors[static_cast<std::size_t>(kernels[i].reads[0])].use == TensorUse::stepped_gradient;
     if (std::holds_alternative<Collective>(kernels[i].what)) {
       sum_squares(stream);
     } else if (of_segments) {

@@ -66,10 +66,6 @@ void place_pointwise(const Block& block, const Kernel& kernel, Pointwise kind,
                      product_that_makes(block, kernel.reads.in(Slot::input)), places);
 }
 
-bool is_mask(const Tensor& tensor) {
-  return tensor.name.ends_with("_mask");
-}
-
 }  // namespace
 
 std::vector<TensorPlace> place_tensors(const Block& block) {
@@ -98,7 +94,7 @@ kernels::Type type_of(const Tensor& tensor, Precision precision) {
   using kernels::Type;
   if (tensor.element_bytes == 8) return Type::int64;
   if (tensor.element_bytes == 4) return Type::fp32;
-  if (tensor.element_bytes == 1 && (precision != Precision::fp8 || is_mask(tensor))) return Type::uint8;
+  if (tensor.element_bytes == 1 && (precision != Precision::fp8 || tensor.use == TensorUse::mask)) return Type::uint8;
   if (tensor.element_bytes == 1) return tensor.role == TensorRole::gradient ? Type::fp8_e5m2 : Type::fp8_e4m3;
   return precision == Precision::fp16 ? Type::fp16 : Type::bf16;
 }

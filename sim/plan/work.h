@@ -32,6 +32,17 @@ enum class TensorRole : std::uint8_t {
   state,       // of the optimizer
 };
 
+// Tensors that somebody asks for. Their names are for people alone.
+enum class TensorUse : std::uint8_t {
+  other,
+  word_table,
+  head_weight,
+  head_norm,         // weight of a norm of single heads of queries or keys
+  logits,            // as the head's GEMM writes them
+  mask,              // of dropout, a byte for each element
+  stepped_gradient,  // read by the optimizer
+};
+
 // Of an element in NVFP4: half a byte, and its share of the scale of a block of 16.
 inline constexpr double kFp4Bytes = 0.5 + 1.0 / 16;
 
@@ -51,6 +62,7 @@ struct Tensor {
   bool of_experts = false;    // a parameter that only the replicas of its expert hold: Plan::edp() ranks
   std::int16_t matrices = 1;  // of a parameter: how many lie side by side that others keep apart
   RankShare share = {};       // of a parameter
+  TensorUse use = TensorUse::other;
   double bytes() const { return elements * element_bytes; }
 };
 
@@ -189,7 +201,8 @@ enum class BlockKind : std::uint8_t {
   layer,
   module,  // of multi-token prediction
   head,
-  arrival  // of what comes from another stage
+  arrival,   // of a message from another stage
+  optimizer  // the step
 };
 
 // A piece of the network whose kernel lists are given once and repeated.

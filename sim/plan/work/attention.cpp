@@ -86,6 +86,16 @@ std::vector<TensorId> project(BlockBuilder& b, const Model& model, const Shape& 
   return column_linear(b, shape, projection_to(b, model, "qkv", input, outputs, all));
 }
 
+// A norm of each head of queries or keys.
+TensorId normalise_heads(BlockBuilder& b, const Model& model, const std::string& name, TensorId heads,
+                         std::int64_t width) {
+  b.parameters_are(TensorUse::head_norm);
+  const TensorId output =
+      normalise(b, name, model.qk_norm_plain ? Norm::layer_plain : Norm::rms, heads, width);
+  b.parameters_are(TensorUse::other);
+  return output;
+}
+
 // Keys and values that a layer before made and holds.
 Heads attend_to_held(BlockBuilder& b, const Model& model, const Shape& shape, TensorId query) {
   const auto held = [&](const char* name, std::int64_t width) {
@@ -93,9 +103,7 @@ Heads attend_to_held(BlockBuilder& b, const Model& model, const Shape& shape, Te
   };
   Heads heads{query, held("held_key", shape.head_dim), held("held_value", model.value_width()),
               shape.head_dim, model.value_width()};
-  if (model.qk_norm)
-    heads.query = normalise(b, "query_norm", model.qk_norm_plain ? Norm::layer_plain : Norm::rms, heads.query,
-                            shape.head_dim);
+  if (model.qk_norm) heads.query = normalise_heads(b, model, "query_norm", heads.query, shape.head_dim);
   return heads;
 }
 
@@ -111,10 +119,9 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
     heads.value = normalise(b, "value_norm", Norm::layer_plain, heads.value, model.value_width());
   if (model.qk_norm) {
     const bool is_shared = model.qk_norm_span == QkNormSpan::head;
-    const Norm norm = model.qk_norm_plain ? Norm::layer_plain : Norm::rms;
     const std::int64_t queries = is_shared ? 1 : shape.heads, keys = is_shared ? 1 : shape.kv_heads;
-    heads.query = normalise(b, "query_norm", norm, heads.query, queries * shape.head_dim);
-    heads.key = normalise(b, "key_norm", norm, heads.key, keys * shape.head_dim);
+    heads.query = normalise_heads(b, model, "query_norm", heads.query, queries * shape.head_dim);
+    heads.key = normalise_heads(b, model, "key_norm", heads.key, keys * shape.head_dim);
   }
   if (shape.packs_heads) {
     const PackedHeads packed = pack_heads(b, heads.query, heads.key, heads.value);

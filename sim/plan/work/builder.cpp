@@ -59,7 +59,9 @@ TensorId BlockBuilder::activation(std::string name, double elements, double elem
 }
 
 TensorId BlockBuilder::parameter(std::string name, double elements, std::int16_t matrices) {
-  return add({std::move(name), TensorRole::parameter, elements, shape_.element_bytes, false, matrices});
+  Tensor tensor{std::move(name), TensorRole::parameter, elements, shape_.element_bytes, false, matrices};
+  tensor.use = use_;
+  return add(std::move(tensor));
 }
 
 TensorId BlockBuilder::expert_parameter(std::string name, double elements) {
@@ -72,6 +74,10 @@ TensorId BlockBuilder::tied_parameter(std::string name, double elements) {
 
 void BlockBuilder::share_out(TensorId parameter, RankShare share) {
   if (parameter >= 0) block_.tensors[static_cast<std::size_t>(parameter)].share = std::move(share);
+}
+
+void BlockBuilder::mark(TensorId tensor, TensorUse use) {
+  block_.tensors[static_cast<std::size_t>(tensor)].use = use;
 }
 
 void BlockBuilder::forward(Kernel kernel) {

@@ -26,6 +26,8 @@ class BlockBuilder {
   TensorId expert_parameter(std::string name, double elements);  // of routed experts
   TensorId tied_parameter(std::string name, double elements);
   void share_out(TensorId parameter, RankShare share);  // -1: there is none
+  void mark(TensorId tensor, TensorUse use);
+  void parameters_are(TensorUse use) { use_ = use; }  // those from here on
 
   // The kernels from here on, and those that undo them, are this part's.
   void enter(LayerPart part) { part_ = part; }
@@ -99,6 +101,7 @@ class BlockBuilder {
   Block block_;
   LayerPart part_ = LayerPart::none;
   bool unmeasured_ = false;
+  TensorUse use_ = TensorUse::other;
   std::string prefix_;
   bool reruns_by_op_ = false;
   bool stops_early_ = false;

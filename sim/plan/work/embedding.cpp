@@ -13,6 +13,7 @@ namespace {
 TensorId look_up(BlockBuilder& b, const Shape& shape, TensorId table, const std::string& output_name) {
   const TensorId tokens = b.batch("tokens", static_cast<double>(shape.tokens));
   b.share_out(table, {{shape.vocab}});
+  b.mark(table, TensorUse::word_table);
   const TensorId output = b.activation(output_name, shape.token_elements());
   b.forward({"look_up", Pointwise::embedding, {tokens, table}, {output}});
   b.undo([&b, tokens, table, output] {

@@ -79,6 +79,7 @@ void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId row
   head.outputs = {{"logits", shape.vocab}};
   head.of_model = static_cast<double>(model.vocab) / static_cast<double>(shape.tp * shape.vocab);
   TensorId logits = column_linear(b, shape, head).front();
+  b.mark(logits, TensorUse::logits);
   if (model.caps_logits) logits = cap(b, logits);
   if (gathers_logits(plan)) logits = gathered(b, shape, logits);
   if (reruns_ends(plan)) b.rerun_from(0);
@@ -92,8 +93,10 @@ Block head_block(const Model& model, const Plan& plan) {
   const TensorId rows = before_logits(b, model, shape, input);
   const double elements = Shape::elements(shape.vocab, shape.hidden);
   const bool table_is_here = model.tied_embeddings && pipeline_rank_of(plan.stages() - 1, plan) == 0;
-  predict(b, model, plan, rows,
-          table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements));
+  const TensorId weight =
+      table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("head_weight", elements);
+  b.mark(weight, table_is_here ? TensorUse::word_table : TensorUse::head_weight);
+  predict(b, model, plan, rows, weight);
   return b.finish();
 }
 

@@ -28,7 +28,9 @@ Shared shared_weights(BlockBuilder& b, const Model& model, const Plan& plan, boo
       !first || model.tied_embeddings || pipeline_rank_of(plan.stages() - 1, plan) == 0;
   const TensorId table =
       table_is_here ? b.tied_parameter("word_table", elements) : b.parameter("word_table", elements);
-  return {table, b.tied_parameter("head_weight", elements)};
+  const TensorId head = b.tied_parameter("head_weight", elements);
+  b.mark(head, TensorUse::head_weight);
+  return {table, head};
 }
 
 TensorId join(BlockBuilder& b, TensorId left, TensorId right) {

@@ -86,6 +86,7 @@ std::vector<Kernel> optimizer_kernels(double parameters, const Plan& plan, Block
     return static_cast<TensorId>(scratch.tensors.size() - 1);
   };
   const TensorId gradient = add("gradient", TensorRole::gradient, stepped_gradient_bytes(plan));
+  scratch.tensors.back().use = TensorUse::stepped_gradient;
   const TensorId mean = add("first_moment", TensorRole::state, bytes.moments / 2);
   const TensorId square = add("second_moment", TensorRole::state, bytes.moments / 2);
   const bool has_master = bytes.master > 0;

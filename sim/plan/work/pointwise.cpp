@@ -96,6 +96,7 @@ TensorId add_residual(BlockBuilder& b, const Residual& sum, const std::string& o
   }
   const TensorId output = b.activation(output_name, elements);
   const TensorId mask = sum.dropout ? b.activation(sum.name + "_mask", elements, kMaskBytes) : TensorId{-1};
+  if (sum.dropout) b.mark(mask, TensorUse::mask);
   KernelTensors writes = {output};
   if (sum.dropout) writes.push_back(mask, Slot::mask);
   b.forward({sum.name, sum.dropout ? Pointwise::dropout : Pointwise::add, reads, writes});
@@ -120,6 +121,7 @@ TensorId drop(BlockBuilder& b, const std::string& name, TensorId input, const st
               Pointwise there, Pointwise back) {
   const TensorId output = b.activation(output_name, b[input].elements);
   const TensorId mask = b.activation(name + "_mask", b[input].elements, kMaskBytes);
+  b.mark(mask, TensorUse::mask);
   b.forward({name, there, {input}, {output, {mask, Slot::mask}}});
   b.undo([&b, name, back, input, output, mask] {
     b.backward_input(

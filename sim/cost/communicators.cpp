@@ -46,7 +46,7 @@ bool is_exchange(CollectiveOp op) {
   return op == CollectiveOp::all_to_all || op == CollectiveOp::send_receive;
 }
 
-// Pipeline ranks before and after. With model chunks, the last rank is also a neighbour of the first.
+// Pipeline ranks before and after. With looping model chunks, the last rank is also a neighbour of the first.
 nccl::Peers neighbours_of(int pipeline_rank, const Plan& plan, const Cluster& cluster, const RankGrid& grid) {
   nccl::Peers peers;
   const auto node = [&](int stage) { return grid.rank({0, 0, 0, 0, stage}) / cluster.node.gpus; };

@@ -6,7 +6,7 @@
 namespace rehearse {
 
 // The profile with kernels slowed down by other ranks on the same GPU: t (1 + computing (slowdown - 1)).
-// `computing`, 0 to 1, is the share of those ranks that compute at the same time. The optimizer step counts
+// `computing`, 0 to 1, is the share of these ranks that compute at the same time. The optimizer step counts
 // all of them. Profiles without concurrent measurements stay unchanged.
 Profile with_concurrent_ranks(Profile profile, double computing);
 

@@ -16,10 +16,10 @@ namespace rehearse {
 LayerCosts layer_costs(const Model& model, const Plan& plan, const Cluster& cluster, const Profile& profile);
 
 // Candidate splits over plan.stages(), each once:
-// - the one whose heaviest pipeline rank is lightest, best where only the sums of ranks count, from two
-//   starts;
-// - the one whose heaviest stage is lightest;
-// - the one that fills stages in turn, which is the even split where there is one.
+// - The one whose heaviest pipeline rank is lightest, searched from each of the next two. It is best where
+//   only the sums of ranks count.
+// - The one whose heaviest stage is lightest.
+// - The one that fills stages in turn, which is the even split where there is one.
 std::vector<std::vector<int>> splits_by_cost(const LayerCosts& costs, const Plan& plan);
 
 }  // namespace rehearse

@@ -37,8 +37,8 @@ class Pricing {
   static Estimate times(std::int64_t count, const Estimate& one);
 
   // Share of its rate that a kernel loses beside a call. Sends between GPUs of a node use copy engines, and
-  // those between nodes hold two blocks: neither counts as blocks. Multiprocessors that the kernel leaves
-  // free anyway do not count either.
+  // those between nodes hold two blocks: neither counts as blocks. The SM margin of a GEMM does not count
+  // either.
   double lost(const Collective& collective, const Kernel& beside, double call_s);
 
   // Kernels that no op of the Work names.

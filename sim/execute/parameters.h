@@ -2,10 +2,10 @@
 // them?
 //
 // Elements that are gathered or reduced together are contiguous: a segment for each unit of a stage. Three
-// kinds of parameters have segments of their own: those that tensor-parallel ranks sum once a step, the table
-// that first and last stage share, and experts, whose ranks differ from those of all else. Every replica
-// steps its own shard of each segment (Rajbhandari et al. 2020, section 5). With ZeRO-2 it keeps only that
-// shard of the gradients, with ZeRO-3 also only that shard of the values.
+// kinds of parameters have segments of their own. Tensor-parallel ranks sum the first kind once a step. The
+// second is the table that first and last stage share. The third are experts, whose ranks differ from those
+// of all else. Every replica steps its own shard of each segment (Rajbhandari et al. 2020, section 5). With
+// ZeRO-2 it keeps only that shard of the gradients, with ZeRO-3 also only that shard of the values.
 #pragma once
 
 #include <string>

@@ -16,14 +16,14 @@ using LateBlocks = std::vector<double>;  // bytes of blocks that are live togeth
 
 // In the order of an iteration, one after the other:
 // - Megatron-LM of 2021: all gradients side by side (has_local_ddp() in recipe.h), and the original gradients
-//   if the backward pass allocated them
+//   if the backward pass allocated them.
 // - DeepSpeed's ZeRO-1 (runtime/zero/stage_1_and_2.py of February 2022; Megatron-LM of 2021 has ZeRO-1 from
-//   there): the gradients of a bucket side by side (allreduce_bucket); in fp16 the largest gradient of the
-//   rank's share in fp32, to find infinities (_has_inf_or_nan); the share's gradients side by side (step);
-//   the output of torch.distributed.all_gather for the shares of a bucket of parameters
+//   there): The gradients of a bucket side by side (allreduce_bucket). In fp16 the largest gradient of the
+//   rank's share in fp32, to find infinities (_has_inf_or_nan). The share's gradients side by side (step).
+//   The output of torch.distributed.all_gather for the shares of a bucket of parameters.
 // - DeepSpeed's BF16_Optimizer: the gradient of the largest parameter in fp32 (runtime/bf16_optimizer.py,
-//   update_hp_grads); the fp32 gradients of a bucket side by side (runtime/engine.py of April 2022,
-//   allreduce_bucket)
+//   update_hp_grads). The fp32 gradients of a bucket side by side (runtime/engine.py of April 2022,
+//   allreduce_bucket).
 // - nanotron's ZeRO-1: each rank's share of the parameters side by side, and all of them once more in
 //   all_gather (distributed.py, all_gather_coalesced; optim/zero.py, _all_gather_params)
 std::vector<LateBlocks> late_blocks(const RankMemory& memory, const Plan& plan, const Work& work);

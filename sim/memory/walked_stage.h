@@ -15,8 +15,9 @@ struct WalkedBlock {
   std::vector<int> gather_buffer;  // by tensor: the buffer for gathered ones that it lies in, from 1; or 0
 };
 
-// By block of `work`. `gather_buffers`: 1 where inputs that tensor-parallel ranks gather lie in a buffer that
-// stays, in forward and for the gradients of weights. 2 where gradients that they gather lie in a second one.
+// By block of `work`. `gather_buffers`: number of buffers that stay for the whole run. The first holds inputs
+// that tensor-parallel ranks gather, in forward and for the gradients of weights. The second holds gathered
+// gradients.
 std::vector<WalkedBlock> walked_blocks(const Work& work, const WalkOptions& options, int gather_buffers);
 
 // The blocks of a stage one by one, and a slot for each of their tensors.

@@ -34,7 +34,7 @@ enum class Slot : std::uint8_t {
   sinks,            // of attention
   held,             // read by nothing: stays live until the kernel has run
   log_sum_exp,      // of attention, one for each row and head
-  sum,              // so far, of what is merged
+  sum,              // so far, of merged tensors
   sum_of_keys,      // so far, of gradients of keys and values
   sum_of_log_sums,  // so far, of log_sum_exp
   loss,             // of each token

@@ -75,7 +75,7 @@ enum class Pointwise : std::uint8_t {
   loss_shift,
   loss_exponentials,
   loss_sum,
-  loss,  // of what ranks of the vocabulary have summed up
+  loss,  // of sums over the ranks of the vocabulary
   loss_backward,
   loss_part,  // of the gradient, which one kernel of `execute` makes as a whole
   log_softmax,

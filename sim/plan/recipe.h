@@ -12,7 +12,7 @@ struct StateBytes {
   double parameter = 2;       // as the forward pass reads it
   double gradient = 4;        // as it is accumulated and reduced
   double fresh_gradient = 0;  // of the last microbatch, beside the sum that it was added to; never sharded.
-                              // Autocast's is released at once, where its copy of the weight stays
+                              // Autocast's goes at once; instead, its copy of the weight stays as long
   double gradient_copy = 0;   // a second one that the optimizer reads
   double master = 4;
   double moments = 8;  // Adam's two

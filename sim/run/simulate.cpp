@@ -3,7 +3,7 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
-#include <simgrid/version.h>  // needs what s4u.hpp defines
+#include <simgrid/version.h>  // needs definitions of s4u.hpp
 
 #include <fmt/core.h>
 

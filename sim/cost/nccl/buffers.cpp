@@ -120,8 +120,8 @@ int Buffers::far_channels() const {
 }
 
 // src/graph/paths.cc, ncclTopoGetNchannels and ncclTopoComputeP2pChannels: as many channels as the slowest
-// path to any member can use, rounded to a power of two. Across nodes, few enough that one round of 8 serves
-// all peers.
+// path to any member can use, rounded to a power of two. Across nodes, few enough that all channels suffice
+// for the rounds of 8 peers.
 int Buffers::channels_of_a_peer() const {
   constexpr int kPeersOfARound = 8;
   const int all = power_of_two(channels());

@@ -165,8 +165,8 @@ bool Annealer::has_room() const {
   return true;
 }
 
-// The longest path through the changed passes. The step ends no earlier, if their neighbours on other ranks
-// begin no later.
+// The longest path through the changed passes. It is at least the end of the step, if the neighbours of these
+// passes on other ranks begin no later.
 Ticks Annealer::estimate() {
   const auto [rank, from, to] = change_;
   const RankOrder& order = orders_[static_cast<std::size_t>(rank)];

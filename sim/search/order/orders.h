@@ -42,7 +42,7 @@ RankOrders leanest_orders(const OrderProblem& problem);
 
 // Effect of a pass on a rank's activation bytes.
 struct PassBytes {
-  double peak = 0;    // while it runs, over what was live before
+  double peak = 0;    // while it runs, over the bytes that were live before
   double change = 0;  // once it has ended
 };
 // By Pass.

@@ -22,9 +22,8 @@ struct Estimate {
 Estimate gemm_time(const Profile& profile, const Gpu& gpu, const Gemm& gemm, const std::string& precision);
 
 // Attention kernels compute whole tiles, here of 128 keys. Through a window of w, a block of queries meets w
-// + 128 keys, while each query needs w. looped_keys() is the most keys that a block loops over. tiled_flops()
-// are the FLOPs that rates refer to; a causal mask skips half (Dao 2023, FlashAttention-2, sections 3.1 and
-// 4.1).
+// + 128 keys, while each query needs w. A block loops over looped_keys() at most. Rates refer to
+// tiled_flops(), of which a causal mask skips half (Dao 2023, FlashAttention-2, sections 3.1 and 4.1).
 std::int64_t looped_keys(const Attention& attention);
 double tiled_flops(const Attention& attention);
 

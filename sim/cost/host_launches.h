@@ -22,8 +22,8 @@ double stalls_s(const Profile& profile, const std::vector<Kernel>& kernels,
                 const std::vector<double>& seconds, const GraphedParts& graphed = {});
 
 // Launch seconds of the kernels by which autograd adds each parameter's gradient to that of earlier
-// microbatches (PyTorch, torch/csrc/autograd/functions/accumulate_grad.h). 0 where this program launches: its
-// GEMMs add to the gradients themselves.
+// microbatches (PyTorch, torch/csrc/autograd/functions/accumulate_grad.h). Zero where this program launches:
+// its GEMMs add to the gradients themselves.
 double accumulations_s(const Profile& profile, const Block& block);
 
 }  // namespace rehearse

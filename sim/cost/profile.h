@@ -51,9 +51,9 @@ struct StreamSample {
   double spread = 0;
 };
 
-// time = latency + steps * step_latency + wire_bytes / bandwidth (Hockney); ring: steps 2(n-1), wire bytes
-// 2(n-1)/n size for an all-reduce, half of both for all-gather and reduce-scatter; send: steps 0, wire bytes
-// the message. A modelled cost holds no latency of the wire: the port's own is added.
+// time = latency + steps * step_latency + wire_bytes / bandwidth (Hockney). An all-reduce in a ring has steps
+// 2(n-1) and wire bytes 2(n-1)/n size; all-gather and reduce-scatter have half of both. A send has steps 0,
+// and wire bytes of the message. A modelled cost holds no latency of the wire: the port's own is added.
 struct LinkCost {
   std::string kind;  // as Node::gpu_link_kind, or Node::nic_kind; "host": Host::link
   std::string op;    // "ring" or "send"

@@ -1,4 +1,4 @@
-// Where does a run take place? In threads of this process, or in processes that somebody has started.
+// Where does a run take place? In threads of this process, or in processes that a launcher has started.
 #pragma once
 
 #include <memory>

@@ -62,7 +62,7 @@ std::vector<bool> of_loss(const Block& block);
 // By stage.
 std::vector<StageBytes> stage_bytes(const Work& work);
 
-// By stage: activations that one microbatch leaves for the host, where these are offloaded.
+// By stage: activations that one microbatch offloads, where the plan offloads them.
 std::vector<double> offloaded_bytes(const Work& work);
 
 }  // namespace rehearse

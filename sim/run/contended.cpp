@@ -207,7 +207,7 @@ class ContendedSearch {
     inside_.op_of[task] = found->second;
   }
 
-  // Its index; -1 for an op without transfers.
+  // Adds a contended op and returns its index; -1 for an op without transfers.
   std::int32_t add(int leader, const Op& op) {
     ContendedOp inner;
     inner.leader = leader;

@@ -108,8 +108,8 @@ void predict(BlockBuilder& builder, const Model& model, const Plan& plan, Tensor
 
 Block embedding_block(const Model& model, const Plan& plan);
 Block layer_block(const Model& model, const Plan& plan, LayerSort sort, LayerKind kind = LayerKind::planned);
-// Its output is its input. The `first` one of a stage without the embedding holds a copy of its table for
-// all.
+// The output of an MTP block is its input. The `first` one of a stage without the embedding holds a copy of
+// its table for all.
 Block mtp_block(const Model& model, const Plan& plan, bool first);
 Block head_block(const Model& model, const Plan& plan);
 

@@ -59,7 +59,7 @@ void scale_input_gradient(BlockBuilder& builder, const Shape& shape, const std::
 void scale_weight_gradient(BlockBuilder& builder, const Shape& shape, const std::string& linear,
                            TensorId weight);
 
-// The same of a gradient (Transformer Engine; torchao/float8, float8_tensor_parallel.py,
+// quantize_shard() for a gradient (Transformer Engine; torchao/float8, float8_tensor_parallel.py,
 // NoopFwToFloat8BwDynamic).
 Quantized quantize_gradient_shard(BlockBuilder& builder, const Shape& shape, const std::string& name,
                                   TensorId gradient);

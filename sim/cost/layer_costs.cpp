@@ -10,7 +10,7 @@ namespace rehearse {
 
 namespace {
 
-// Embedding, every layer and the head, each as a stage of its own.
+// Embedding, every layer and head as a stage of its own.
 Work in_pieces(const Model& model, Plan plan) {
   plan.layers_per_stage.assign(static_cast<std::size_t>(plan.stages()), 0);
   plan.layers_per_stage.front() = static_cast<int>(model.layers);
@@ -27,12 +27,12 @@ Work in_pieces(const Model& model, Plan plan) {
 }  // namespace
 
 LayerCosts layer_costs(const Model& model, const Plan& plan, const Cluster& cluster, const Profile& profile) {
-  Plan looping = plan;  // a plan in a V allows fewer stages than there are pieces
+  Plan looping = plan;  // pieces are more stages than a V has
   looping.schedule = ScheduleName::interleaved;
   std::vector<double> seconds;
   for (const StageTimes& piece : price(in_pieces(model, looping), looping, cluster, profile).times.stages)
     seconds.push_back(piece.forward.total() + piece.backward_input.total() + piece.backward_weight.total());
-  // Behind the layers: MTP layers and the head, which stay on the last stage.
+  // Behind the layers: modules of multi-token prediction and the head, which stay on the last stage.
   const auto behind = seconds.begin() + 1 + model.layers;
   return {{seconds.begin() + 1, behind}, seconds.front(), std::accumulate(behind, seconds.end(), 0.0)};
 }

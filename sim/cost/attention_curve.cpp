@@ -14,21 +14,22 @@ namespace rehearse {
 
 namespace {
 
-// Published rates are of 16k tokens with 2048 hidden elements (the charts of FlashAttention), in thread
-// blocks of 128 queries forward, of 128 keys backward.
+// Published rates belong to 16k tokens with 2048 hidden elements (the charts of FlashAttention). Thread
+// blocks hold 128 queries forward and 128 keys backward.
 constexpr std::int64_t kTileKeys = 128;
 constexpr double kTile = kTileKeys, kChartTokens = 16384, kChartHidden = 2048;
 
-// Of `blocks` started one after the other as multiprocessors fall free: over their time on ever so many. None
-// ends before the longest, and half of the longest runs on alone on average (Graham 1969, bounds of list
-// scheduling). With a causal mask the longest takes twice the mean.
+// The time of `blocks` on this many multiprocessors, over their time with all multiprocessors busy to the
+// end. Each block starts as soon as a multiprocessor is free. The total is never below the longest block, and
+// on average half of the longest block runs alone at the end (Graham 1969, bounds of list scheduling). With a
+// causal mask the longest block takes twice the mean.
 double tail(double blocks, double longest, int multiprocessors) {
   const double each = blocks / multiprocessors;
   return std::max(longest, each + longest / 2) / each;
 }
 
-// How much longer attention takes than if its blocks, or those of a sample, kept ever so many GPUs full. 1
-// where nobody knows: of CPUs, and of measured samples whose heads were not written down.
+// How much longer attention, or a sample of it, takes than with all multiprocessors busy to the end. 1 where
+// this is unknown: for CPUs, and for measured samples without recorded heads.
 class Fill {
  public:
   Fill(const Profile& profile, const Gpu& gpu, const Attention& attention)
@@ -91,8 +92,8 @@ std::string computed_in(const Attention& attention, const std::string& precision
   return precision == "fp8" || precision == "fp4" ? "bf16" : precision;
 }
 
-// Seconds of its FLOPs at the peak, or of queries, keys, values and results moved once, and backward of their
-// gradients too. Without a peak on record: of the bytes alone.
+// Seconds at the roofline. The bytes are queries, keys, values and results, each moved once; the backward
+// pass moves their gradients too. Without a peak on record, bytes alone count.
 double bound(const Gpu& gpu, const Attention& attention, const std::string& precision) {
   const std::int64_t of_values = attention.v_head_dim > 0 ? attention.v_head_dim : attention.head_dim;
   const auto width = static_cast<double>(attention.head_dim + of_values);
@@ -106,8 +107,8 @@ double bound(const Gpu& gpu, const Attention& attention, const std::string& prec
   return std::max(compute, gpu.memory_bandwidth > 0 ? bytes / gpu.memory_bandwidth : 0);
 }
 
-// cuDNN's backward pass in fp8 meets all keys before a query, in a window or not: its time grows as the
-// square of the sequence (calibrate/data/misc/cudnn_sdpa.json).
+// cuDNN's backward pass in fp8 visits all keys before a query, with or without a window. Its time grows as
+// the square of the sequence (calibrate/data/misc/cudnn_sdpa.json).
 Attention as_computed(Attention attention) {
   if (attention.backward && attention.operands != AttentionOperands::activations) attention.window = 0;
   return attention;
@@ -115,8 +116,8 @@ Attention as_computed(Attention attention) {
 
 }  // namespace
 
-// The keys are what one thread block loops over, so they choose the rate; batch, heads and queries are blocks
-// side by side, of which there may be too few.
+// A thread block loops over the keys, so their number chooses the rate. Batch, heads and queries become
+// blocks side by side. There may be too few blocks to fill the GPU.
 Estimate attention_time(const Profile& profile, const Gpu& gpu, const Attention& asked,
                         const std::string& precision) {
   const Attention attention = as_computed(asked);

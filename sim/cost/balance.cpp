@@ -23,7 +23,7 @@ class Split {
     for (std::size_t i = 0; i < costs.layers.size(); ++i) sums_[i + 1] = sums_[i] + costs.layers[i];
   }
 
-  // `join` adds a stage's cost to what the stages before it came to; kNever refuses it.
+  // `join` adds a stage's cost to the joined cost of the stages before it. kNever refuses the split.
   template <typename Join>
   double solve(Join join) {
     const std::size_t layers = sums_.size();
@@ -65,7 +65,7 @@ class Split {
   std::vector<std::vector<std::size_t>> from_;  // by stage and its last layer: its first
 };
 
-// Less is better: the heaviest rank, then squares over ranks, then over stages.
+// Compared in order, less is better: the heaviest rank, then squares over ranks, then squares over stages.
 using Weight = std::array<double, 3>;
 
 Weight weight_of(const LayerCosts& costs, const std::vector<int>& split,
@@ -87,7 +87,7 @@ Weight weight_of(const LayerCosts& costs, const std::vector<int>& split,
   return weight;
 }
 
-// Sums in another order differ by less.
+// Rounding: the same sum in another order differs by less.
 bool is_lighter(const Weight& a, const Weight& b) {
   constexpr double kRounding = 1e-12;
   for (std::size_t i = 0; i < a.size(); ++i)

@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// Hops in a row, and bytes that every rank puts on the ring.
+// Hops in sequence, and bytes that every rank puts on the ring.
 struct RingLoad {
   double rounds = 1;  // times round the ring
   double bytes = 0;
@@ -26,9 +26,9 @@ double node_rate(const Cluster& cluster, const Channel& nic, double nics) {
   return nics * nics_of_a_gpu(cluster.node) * nic.bandwidth;
 }
 
-// NCCL opens as many rings as the group has NICs in a node; each enters and leaves the node once, through a
-// NIC of its own. So all the ring's bytes cross every node boundary once, spread over those NICs, while each
-// GPU carries them once on its link (NCCL graph/connect.cc; the same bound in graph/tuning.cc).
+// NCCL opens as many rings as the group has NICs in a node. Each ring enters and leaves the node once,
+// through a NIC of its own. So all bytes of the ring cross every node boundary once, spread over those NICs.
+// Each GPU carries them once on its link (NCCL graph/connect.cc; the same bound in graph/tuning.cc).
 CommunicationTime ring_time(const Profile& profile, const Cluster& cluster, const RingLoad& load,
                             const GroupShape& group) {
   const double hops = load.rounds * (group.members - 1);
@@ -44,8 +44,8 @@ CommunicationTime ring_time(const Profile& profile, const Cluster& cluster, cons
           load.bytes / (leaves_at_once ? rate : std::min(rate, gpu.bandwidth)), gpu.stand_in || nic.stand_in};
 }
 
-// Every rank sends 1/n of its buffer to each other rank at once: local shares over its GPU link, the others
-// through the NIC that it shares.
+// Every rank sends 1/n of its buffer to each other rank at once. Local shares use its GPU link, the others
+// the NIC that it shares.
 CommunicationTime all_to_all_time(const Profile& profile, const Cluster& cluster, double bytes,
                                   const GroupShape& group) {
   const double local = group.local();

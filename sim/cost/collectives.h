@@ -20,8 +20,8 @@ struct CommunicationTime {
   CommunicationTime& operator+=(const CommunicationTime& next);  // one after the other
 };
 
-// Where the members of a group sit: n members on `nodes` nodes; `per_nic` members of a node share one NIC,
-// and `fewest_nics` NICs serve them in the node that has fewest (0: as many in each).
+// Placement of a group: n members on `nodes` nodes. `per_nic` members of a node share one NIC. `fewest_nics`
+// is the number of NICs that serve them in the node with fewest (0: the same number in each node).
 struct GroupShape {
   int members = 1;
   int nodes = 1;
@@ -30,8 +30,9 @@ struct GroupShape {
   double fewest_nics = 0;
 
   double local() const { return static_cast<double>(members) / nodes; }  // members of a node, the mean
-  // NICs of each node that a ring or tree goes through: NCCL opens as many channels on all ranks as the one
-  // with fewest has found (NVIDIA/nccl src/init.cc, initTransportsRank: the least nChannels of allGather3).
+  // NICs of each node that a ring or tree goes through. NCCL uses the smallest number of channels that any
+  // rank found, on all ranks (NVIDIA/nccl src/init.cc, initTransportsRank: the least nChannels of
+  // allGather3).
   double ring_nics() const { return fewest_nics > 0 ? fewest_nics : local() / per_nic; }
 };
 
@@ -39,24 +40,24 @@ struct GroupShape {
 const std::map<std::string, CollectiveOp>& message_ops();
 std::string message_name(CollectiveOp op);
 
-// The shape of the group of `rank` along `axis`, ranks placed on GPUs in order.
+// The shape of the group of `ranks`, with ranks placed on GPUs in order.
 GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks);
 
-// By one rank of a ring, which receives as many (Patarasu and Yuan 2009; nccl-tests doc/PERFORMANCE.md).
-// bytes is the full buffer (nccl-tests' size).
+// Bytes that one rank of a ring sends; it receives the same number (Patarasu and Yuan 2009; nccl-tests
+// doc/PERFORMANCE.md). bytes is the full buffer (nccl-tests' size).
 double sent_bytes(CollectiveOp op, double bytes, int members);
 
-// Of those, what a member sends to other nodes: a ring's bytes leave each node once, through as many members
-// as have NICs in it. A message between two members: all of it.
+// The part of sent_bytes() that a member sends to other nodes. A ring's bytes leave each node once, through
+// as many members as have NICs in it. A message between two members leaves as a whole.
 double far_bytes(CollectiveOp op, double bytes, const GroupShape& group);
 
-// By NCCL's cost model and its corrections where the profile has them (cost/nccl/model.h), else as a ring
+// By NCCL's cost model and its corrections, if the profile has them (cost/nccl/model.h). Otherwise by a ring
 // over the profile's link costs. bytes is the full buffer (nccl-tests' size). A group of one takes no time.
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
                                   double bytes, const GroupShape& group);
 
-// A broadcast among others that begin at other ranks: over by when it has gone round the ring. Broadcasts of
-// one rank follow each other on the ring, as nccl-tests times them, and hide that.
+// A broadcast between broadcasts from other ranks: it ends when it has gone round the ring. nccl-tests repeat
+// broadcasts from one rank. Those follow each other on the ring, which hides this time.
 CommunicationTime lone_broadcast_time(const Profile& profile, const Cluster& cluster, double bytes,
                                       const GroupShape& group);
 

@@ -28,8 +28,8 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-// What the communicators of a pipeline rank hang on. Nodes are alike: where in its node the first GPU lies is
-// enough.
+// Properties that decide the communicators of a pipeline rank. All nodes are equal, so the index of the first
+// GPU in its node is enough.
 struct Place {
   int first_gpu = 0;
   nccl::Peers neighbours = {};  // pipeline ranks before and after
@@ -46,7 +46,7 @@ bool is_exchange(CollectiveOp op) {
   return op == CollectiveOp::all_to_all || op == CollectiveOp::send_receive;
 }
 
-// Pipeline ranks before and after; the ends meet where chunks loop.
+// Pipeline ranks before and after. With looping model chunks, the last rank is also a neighbour of the first.
 nccl::Peers neighbours_of(int pipeline_rank, const Plan& plan, const Cluster& cluster, const RankGrid& grid) {
   nccl::Peers peers;
   const auto node = [&](int stage) { return grid.rank({0, 0, 0, 0, stage}) / cluster.node.gpus; };
@@ -126,7 +126,7 @@ class Communicators {
       hold("model", group_shape(cluster_, model_parallel()), {Message{}}, {});
   }
 
-  // Full nodes, but perhaps the last.
+  // All nodes are full, except perhaps the last.
   GroupShape world_shape() const {
     const int gpus = cluster_.node.gpus;
     std::vector<int> first(static_cast<std::size_t>(std::min(plan_.gpus(), gpus)));
@@ -182,7 +182,7 @@ class Communicators {
     if (release_ != Release::v2_10) add("pp", CommGroup::pipeline, {}, place_.neighbours);
   }
 
-  // Beside gradients and parameters, losses are averaged.
+  // Besides gradients and parameters, the ranks exchange losses to average them.
   void add_replicas() {
     const auto with_losses = [this](CommGroup group) {
       std::vector<Message> messages = messages_in(group);
@@ -192,7 +192,7 @@ class Communicators {
     add("dp", CommGroup::shards, with_losses(CommGroup::shards), {});
     add("dp across", CommGroup::shard_replicas, messages_in(CommGroup::shard_replicas), {});
     if (!place_.has_experts || plan_.edp() == 1) return;
-    // Where their groups are those of other parameters, they go together.
+    // Without groups of their own, expert gradients go together with the others.
     const bool together = messages_in(CommGroup::expert_shards).empty();
     add("expert dp", CommGroup::expert_shards,
         with_losses(together ? CommGroup::shards : CommGroup::expert_shards), {});

@@ -1,5 +1,5 @@
-// Which communicators does a plan make NCCL open on a GPU, and what do they and CUDA's context hold of its
-// memory beside PyTorch's allocator?
+// Which communicators does a plan make NCCL open on a GPU? How much memory do they and CUDA's context take
+// beside PyTorch's allocator?
 #pragma once
 
 #include <string>
@@ -17,23 +17,25 @@ namespace rehearse {
 // Whether the cluster's GPUs are parts of one, within which messages stay.
 bool are_parts_of_one_gpu(const Cluster& cluster);
 
-// Bytes of the buffers of each communicator on one GPU, those of the one first that all ranks share
-// ("world"), and of DeepEP or HybridEP, which rows of experts go through.
+// Buffer bytes of each communicator on one GPU, and of DeepEP or HybridEP, which carry the tokens of experts.
+// The communicator of all ranks ("world") comes first.
 using CommunicatorBytes = std::vector<std::pair<std::string, double>>;
 
-// Of the GPU of each pipeline rank that holds most: one for each group that the plan's collectives and
-// messages need, as PyTorch makes one when a group is first used, of the NCCL that came with it when the
-// plan's framework did. None where no NCCL runs (Profile::collectives), and between parts of one GPU.
-// Where groups of a kind lie differently, those of the pipeline rank's first GPU stand for all. Pipeline
-// ranks that are alike are looked at once.
+// Communicators on one GPU of each pipeline rank, the GPU where they take most memory. PyTorch makes one
+// communicator for each group that collectives and messages of the plan need, when the group is first used.
+// The NCCL release is that of the PyTorch of the plan's framework. Empty where no NCCL runs
+// (Profile::collectives), and between parts of one GPU.
+//
+// If groups of a kind are placed differently, those of the pipeline rank's first GPU stand for all. Equal
+// pipeline ranks are computed once.
 std::vector<CommunicatorBytes> communicator_bytes(const Work& work, const Model& model, const Plan& plan,
                                                   const Cluster& cluster, const Profile& profile);
 
-// CUDA's context with the kernels that are loaded into it. What nvidia-smi shows once PyTorch has made one
-// element on a V100: 1343 MiB (Hugging Face Transformers 4.21, "Efficient training on a single GPU"); on an
-// H100 beyond PyTorch's allocator before the first collective: 1.06 GB (NVIDIA/nccl issue 1685), kernels
-// being loaded as they are used (CUDA 11.7). Parts of one GPU have one together, of which each counts an
-// equal share. 0 for GPUs that are not NVIDIA's.
+// Bytes of CUDA's context with the kernels that are loaded into it. On a V100, nvidia-smi shows 1343 MiB once
+// PyTorch has made one element (Hugging Face Transformers 4.21, "Efficient training on a single GPU"). On an
+// H100, 1.06 GB are in use beyond PyTorch's allocator before the first collective (NVIDIA/nccl issue 1685),
+// with kernels loaded when first used (CUDA 11.7). Parts of one GPU share one context; each counts an equal
+// share. 0 for GPUs that are not NVIDIA's.
 double context_bytes(const Cluster& cluster, const Plan& plan);
 
 }  // namespace rehearse

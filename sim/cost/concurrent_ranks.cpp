@@ -4,7 +4,7 @@ namespace rehearse {
 
 namespace {
 
-// How many times as long; 1 for what was not measured.
+// How many times as long a kernel takes; 1 for kernels that were not measured.
 double longer(const std::map<std::string, double>& slowdowns, const std::string& name, double computing) {
   const auto found = slowdowns.find(name);
   return found == slowdowns.end() ? 1 : 1 + computing * (found->second - 1);

@@ -5,9 +5,9 @@
 
 namespace rehearse {
 
-// The profile's kernels while of all the others that were beside them when it was taken the share `computing`
-// is at work, 0 to 1: t (1 + computing (slowdown - 1)). What the optimizer's step alone runs has all of them
-// beside it. The profile as it is where nothing was measured in company.
+// The profile with kernels slowed down by other ranks on the same GPU: t (1 + computing (slowdown - 1)).
+// `computing`, 0 to 1, is the share of these ranks that compute at the same time. The optimizer step counts
+// all of them. Profiles without concurrent measurements stay unchanged.
 Profile with_concurrent_ranks(Profile profile, double computing);
 
 }  // namespace rehearse

@@ -33,7 +33,8 @@ struct Taken {
   Taken& operator+=(const Taken& next);  // one after the other
 };
 
-// By a collective whose blocks hold a share `blocks` of all multiprocessors, unless measured_share() has one.
+// Taken by a collective whose blocks hold a share `blocks` of all multiprocessors, unless measured_share()
+// has one.
 Taken taken_by(const Profile& profile, const Gpu& gpu, const GroupShape& group, CollectiveOp op, double bytes,
                double blocks);
 

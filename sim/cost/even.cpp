@@ -16,13 +16,13 @@ Extents dense_extents(const Plan& plan) {
   return {plan.tp, plan.cp, 1, plan.dp, plan.pp};
 }
 
-// How many neighbouring ranks lie between two steps along each axis, and all of them.
+// For each axis, the number of neighbouring ranks that it spans together with the axes before it.
 void add_blocks(const Plan& plan, const Extents& extents, std::vector<int>& blocks) {
   int block = 1;
   for (const Axis axis : plan.order) blocks.push_back(block *= extents[static_cast<std::size_t>(axis)]);
 }
 
-// The same of a sharding group; 0 where groups do not divide an axis evenly.
+// The same number for a sharding group; 0 where groups do not divide an axis evenly.
 int shard_block(const Plan& plan) {
   const Extents extents = dense_extents(plan);
   int block = 1, shard = shard_size(plan);

@@ -1,4 +1,4 @@
-// Do all groups of a kind lie alike in nodes and on NICs?
+// Do all groups of a kind have the same layout in nodes and on NICs?
 #pragma once
 
 #include "cluster/cluster.h"
@@ -6,11 +6,12 @@
 
 namespace rehearse {
 
-// Whether every block of neighbouring ranks that a group of `plan` is made of fills a node (and the GPUs of a
-// NIC, and those joined by bridges) or an even part of it, ranks placed on GPUs in order.
+// True if every block of neighbouring ranks in a group of `plan` fills a node or an even part of it. The same
+// must hold for the GPUs of a NIC, and for GPUs joined by bridges. Ranks are placed on GPUs in order.
 bool lies_evenly(const Plan& plan, const Cluster& cluster);
 
-// Neighbours that share a NIC, all of a node where it has none; 0 where NICs are not shared out evenly.
+// The number of neighbours that share a NIC. All GPUs of a node without NICs; 0 where NICs are shared
+// unevenly.
 int gpus_of_a_nic(const Cluster& cluster);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// How long are the expert all-to-alls, and what runs between them, for passes that take turns?
+// How long are the expert all-to-alls, and the kernels between them, for passes that take turns?
 #include <algorithm>
 #include <utility>
 
@@ -24,7 +24,7 @@ void Pricing::add_phases(const Block& block, double repeats, StageTimes& stage) 
   const ExpertPhases forward = phases(block, block.forward);
   if (forward.layers == 0) return;
   ExpertPhases backward = phases(block, block.backward_input);
-  std::swap(backward.dispatch, backward.combine);  // they come the other way round
+  std::swap(backward.dispatch, backward.combine);  // backward runs them in the opposite order
   for (const Kernel& kernel : block.recompute) backward.attention += time_of(block, kernel).seconds;
   for (const Kernel& kernel : block.backward_weight)
     (is_product_of_experts(kernel) ? backward.experts : backward.attention) += time_of(block, kernel).seconds;

@@ -13,13 +13,13 @@ namespace rehearse {
 
 namespace {
 
-// Shepard's interpolation (1968): so many nearest samples, weighted by 1 / distance^2.
+// Shepard's interpolation (1968): the nearest samples, weighted by 1 / distance^2.
 constexpr std::size_t kNeighbours = 8;
 // A side up to twice beyond the samples still counts as measured: tiles and waves repeat within an octave.
 const double kMargin = std::log(2.0);
 constexpr std::size_t kFirstSide = 1;  // of a LogShape
-// Shapes that fill the GPU alike run alike: this distance counts more than that of a side. Samples of A100
-// and H100 that are left out are predicted within a point alike by weights of 1 to 4.
+// Shapes that fill the GPU alike run alike, so this distance counts more than that of a side. Weights of 1 to
+// 4 predict held-out samples of A100 and H100 equally well, within one percentage point.
 constexpr double kWeightOfWaves = 2;
 
 struct Near {
@@ -87,7 +87,7 @@ Roofline roofline_of(const Gpu& gpu, const std::string& precision) {
 }
 
 // C^T = B^T A^T: a GEMM and its transpose run the same tiles, so m and n are sorted. A batch fills the
-// multiprocessors as that many times the rows would.
+// multiprocessors like a single GEMM with that many times the rows.
 LogShape place(const GemmCurve& curve, double m, double n, double k, double batch) {
   const double rows = curve.grouped ? m : m * batch;
   const double waves =
@@ -96,8 +96,8 @@ LogShape place(const GemmCurve& curve, double m, double n, double k, double batc
           std::log(k)};
 }
 
-// A weight gradient's bound depends on its result, which is added to in fp32: of samples and, as a rule, of
-// what is asked.
+// A weight gradient's bound depends on the precision of its result, which is added to in fp32. Samples
+// accumulate in fp32, and usually the GEMM of the plan does too.
 Roofline with_result(const GemmCurve& curve, Roofline roof, double result_bytes) {
   if (!(result_bytes > 0)) return roof;
   roof.hidden_bytes = curve.hidden_sums * std::max(0.0, result_bytes - roof.result_bytes);
@@ -105,7 +105,7 @@ Roofline with_result(const GemmCurve& curve, Roofline roof, double result_bytes)
   return roof;
 }
 
-// What a measured time is compared with: a kernel starts, then its tiles run at peak rates.
+// The reference for measured times: a kernel starts, then its tiles run at peak rates.
 double at_peak(const GemmCurve& curve, const Roofline& roof, double m, double n, double k, double batch) {
   if (curve.multiprocessors == 0) return gemm_bound(roof, m, n, k, batch);
   const double most_parts = curve.splits_k ? kMaxParts : 1;
@@ -145,8 +145,8 @@ GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& 
 }
 
 // Transformer Engine's grouped linear layer calls cuBLAS once for each expert (cpp_extensions/gemm.py,
-// general_grouped_gemm). From 40 forward ones and input gradients measured on B200 (MooreThreads/SimuMax) the
-// sum of such calls is 8 % off in the median, one GEMM of all rows 20 %.
+// general_grouped_gemm). On 40 forward and input-gradient GEMMs measured on B200 (MooreThreads/SimuMax), the
+// sum of such calls is 8 % off in the median. One GEMM of all rows is 20 % off.
 Estimate one_by_one(const GemmCurve& curve, Gemm gemm) {
   const auto experts = static_cast<double>(gemm.batch);
   gemm.batch = 1;

@@ -1,4 +1,4 @@
-// How much longer than their tiles take at peak rates did the GEMMs of similar shape take?
+// How much longer did GEMMs of similar shape take than their tiles take at peak rates?
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct GemmCurve {
   Roofline timed;  // of the GPU that the points were timed on (cost/timed_on.h)
   double launch_s = 0;
   double multiprocessors = 0;  // of the GPU that the points were timed on; 0: not on record
-  double times_points = 1;     // what takes longer than the points: Profile::fp8_split_sums
+  double times_points = 1;     // of GEMMs that take longer than the points: Profile::fp8_split_sums
   double hidden_sums = 0;      // Profile::hidden_sums, where the points are of weight gradients
   std::vector<Point> points;
   LogShape low, high;    // bounding box of the points, of their sides
@@ -35,11 +35,12 @@ struct GemmCurve {
 // Bytes moved for each element of a weight gradient that is added to an fp32 result, as profiles time them.
 constexpr double kAccumulatedBytes = 8;
 
-// MissingCalibration when the profile has no GEMM of `precision` and none that stands in for it (fp16 and
-// bf16 stand in for each other: the tensor cores run both at one rate), or the GPU states no peak for it.
-// Points are times over the tiles of the GPU that was timed; `gpu` is the cluster's.
-// GEMMs of a kind that the profile does not tell apart are looked up as known_gemms() says; grouped ones,
-// among those that fill the GPU with as many rows.
+// MissingCalibration in two cases. The profile has no GEMM of `precision` and none that stands in for it, or
+// the GPU states no peak for it. fp16 and bf16 stand in for each other: the tensor cores run both at one
+// rate. Points are times over the tiles of the timed GPU; `gpu` is the cluster's.
+//
+// GEMMs of a kind that the profile does not tell apart are looked up as known_gemms() says. Grouped ones are
+// then looked up among GEMMs that fill the GPU with as many rows.
 GemmCurve gemm_curve(const Profile& profile, const Gpu& gpu, const std::string& precision,
                      const GemmKind& kind = {});
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kPasses = {GemmPass::forward, GemmPass::input_gradient, GemmPass::weight_gradient};
 constexpr std::array kAligns = {8, 2, 1};
 
-// Of the precision that the profile has: fp16 and bf16 stand in for each other.
+// The precision that the profile has: fp16 and bf16 stand in for each other.
 std::string known_precision(const Profile& profile, const std::string& precision) {
   for (const std::string& name : {precision, std::string(precision == "bf16" ? "fp16" : "bf16")}) {
     if (profile.gemm.count(name) > 0 && (name == precision || precision == "fp16" || precision == "bf16"))
@@ -29,7 +29,7 @@ std::string known_precision(const Profile& profile, const std::string& precision
 }  // namespace
 
 GemmKind gemm_kind(const Gemm& gemm, const std::string& precision) {
-  GemmKind kind{gemm.pass, gemm.of_experts && gemm.batch > 1};  // a single expert's is one like others
+  GemmKind kind{gemm.pass, gemm.of_experts && gemm.batch > 1};  // a GEMM of a single expert is a plain one
   if (precision != "fp16" && precision != "bf16") return kind;
   const std::int64_t row = std::gcd(gemm.pass == GemmPass::weight_gradient ? gemm.m : gemm.k, gemm.n);
   kind.align = row % 8 == 0 ? 8 : row % 2 == 0 ? 2 : 1;

@@ -8,19 +8,20 @@
 
 namespace rehearse {
 
-// The side of the smallest tiles that run near the peak: smaller ones reuse too little of what the cache
-// delivers, larger ones of cuBLAS are multiples (NVIDIA, Matrix Multiplication Background User's Guide).
+// The side of the smallest tiles that run near the peak. Smaller tiles reuse too little of the data that the
+// cache delivers. Larger tiles of cuBLAS are multiples of it (NVIDIA, Matrix Multiplication Background User's
+// Guide).
 constexpr double kTile = 128;
-constexpr double kMaxParts = 16;     // that the sum over k is split into (split-K)
+constexpr double kMaxParts = 16;     // split-K: parts of the sum over k
 constexpr double kPartialBytes = 8;  // each part's sum of an element of C: fp32, written and read again
 
 inline double tiles_of(double m, double n, double batch) {
   return batch * std::ceil(m / kTile) * std::ceil(n / kTile);
 }
 
-// Seconds at peak rates: whole tiles, in waves that end together, with k split, into `most` parts at most,
-// where that fills them better; then the results are written. Tiles of other sizes fill the last wave better
-// than these do, by up to all that it lacks: half of that counts. Never below gemm_bound().
+// Seconds at peak rates. Whole tiles run in waves that end together; then the results are written. k is split
+// into `most` parts at most, where that fills the waves better. Tiles of other sizes fill the last wave
+// better, by up to its whole idle part; half of that counts. Never below gemm_bound().
 inline double tiled_bound(const Roofline& roof, double multiprocessors, double m, double n, double k,
                           double batch, double most = kMaxParts) {
   const double one_k_s = 2 * kTile * kTile * multiprocessors / roof.peak_flops;  // of one tile

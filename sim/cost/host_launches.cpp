@@ -6,12 +6,13 @@ namespace rehearse {
 
 namespace {
 
-// From one GEMM of nvte_multi_tensor_gemm to the next (calibrate/data/misc/host_launch.json, products).
+// Seconds from one GEMM of nvte_multi_tensor_gemm to the next (calibrate/data/misc/host_launch.json,
+// products).
 constexpr double kNextProduct = 267e-6 / 8;
-// From one tensor to the next that is quantized (the same file, casts).
+// Seconds from one quantized tensor to the next (the same file, casts).
 constexpr double kNextCast = 9e-6;
-// Of a Triton kernel behind its autotuner: five forward kernels of a scan take 0.29 ms at least, however
-// short (calibrate/data/misc/state_space.json).
+// Seconds of a Triton kernel behind its autotuner. Five forward kernels of a scan take at least 0.29 ms,
+// however short (calibrate/data/misc/state_space.json).
 constexpr double kTriton = 290e-6 / 5;
 
 double launch_s(const Profile& profile, const Kernel& kernel) {
@@ -23,7 +24,7 @@ double launch_s(const Profile& profile, const Kernel& kernel) {
   return profile.host_launch_s + static_cast<double>(kernel.launches - 1) * next;
 }
 
-// What comes at `at` of a list: nothing more where the kernel before it opened the graph.
+// Launch time of the kernel at `at` in a list; 0 where the kernel before it opened the same graph.
 double launch_s(const Profile& profile, const std::vector<Kernel>& kernels, const GraphedParts& graphed,
                 std::size_t at) {
   const auto held = [&](std::size_t i) { return graphed[static_cast<std::size_t>(kernels[i].part)]; };
@@ -44,7 +45,8 @@ double stalls_s(const Profile& profile, const std::vector<Kernel>& kernels,
   const auto first =
       std::find_if(kernels.begin(), kernels.end(), [](const Kernel& kernel) { return kernel.host_waits; });
   if (first == kernels.end()) return 0;
-  // Since the host last waited: when it has launched, when the GPU is done, what that ran meanwhile.
+  // Since the host last waited: the end of its launches, the end of the GPU's work, and the busy time of the
+  // GPU.
   double host = 0, gpu = 0, busy = 0, idle = 0;
   for (std::size_t i = 1; i <= kernels.size(); ++i) {
     const std::size_t at = (static_cast<std::size_t>(first - kernels.begin()) + i) % kernels.size();

@@ -1,4 +1,4 @@
-// How do the ranks of a collective lie on the cluster?
+// How are the ranks of a collective placed on the cluster?
 #pragma once
 
 #include <map>
@@ -8,12 +8,12 @@
 
 namespace rehearse {
 
-// Found when first asked for: groups of replicas are large.
+// Computed when first asked for: groups of replicas are large.
 class InnerGroups {
  public:
   InnerGroups(const Plan& plan, const Cluster& cluster);
 
-  // Where groups lie differently those that are spread over most nodes set the pace of all.
+  // Where groups are placed differently, those spread over most nodes set the pace of all.
   const GroupShape& of(CommGroup group);
 
  private:

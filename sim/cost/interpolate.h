@@ -1,4 +1,4 @@
-// What does a measured curve read between its points?
+// Which value does a measured curve have between its points?
 #pragma once
 
 #include <cmath>

@@ -27,7 +27,7 @@ void add(std::vector<KernelTime>& list, Pricing& pricing, const Block& block,
   }
 }
 
-// How often a stage runs each of its blocks, of which layers of two kinds take turns.
+// How often a stage runs each of its blocks. Layers of two kinds may alternate.
 std::map<int, std::int64_t> repeats_of(const std::vector<Repeated>& parts) {
   std::map<int, std::int64_t> repeats;
   for (const Repeated& part : parts) repeats[part.block] += part.repeats;

@@ -1,4 +1,4 @@
-// Which kernels does a stage run for a microbatch, and what does each take by itself?
+// Which kernels does a stage run for a microbatch, and how long does each take by itself?
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace rehearse {
 
-// In the order of the work; collectives as long as nothing hides them. Not among them is what no kernel of
-// the Work names: casts of weights, and what waits for the host.
+// Kernels come in the order of the work. Collectives have their full time, as if nothing hid them. Weight
+// casts and waits for the host are missing, because no kernel of the Work names them.
 std::vector<KernelTime> kernel_list(const Work& work, int stage, const Plan& plan, const Cluster& cluster,
                                     const Profile& profile);
 

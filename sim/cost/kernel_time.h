@@ -1,4 +1,4 @@
-// What does a kernel of a stage take, as often as it runs?
+// How long does a kernel of a stage take, and how often does it run?
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How long does this kernel or collective take, asked again and again? Each shape is computed once.
+// How long does this kernel or collective take? Each shape is computed once, however often it is asked for.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 
 namespace rehearse {
 
-// The kernels of one GPU, profile and precision, and the collectives of the one cluster that is asked for.
+// The kernels of one GPU, profile and precision, and the collectives of one cluster, the only one asked for.
 // Keeps references: `profile` and `gpu` must outlive it.
 class KernelTimes {
  public:
   KernelTimes(const Profile& profile, const Gpu& gpu, std::string precision);
 
-  // In the precision of the plan, or in bf16, as an fp8 plan's GEMMs that are not quantized.
+  // In the precision of the plan, or in bf16 like those GEMMs of an fp8 plan that are not quantized.
   Estimate gemm(const Gemm& gemm, bool in_bf16 = false);
   Estimate attention(const Attention& attention);
   Estimate pointwise(Pointwise kind, double bytes);

@@ -1,4 +1,4 @@
-// What does each piece of the network cost, and how do its layers divide among the stages by that?
+// How long does each piece of the network take, and how do its layers divide among the stages by that cost?
 #pragma once
 
 #include <vector>
@@ -11,13 +11,15 @@
 
 namespace rehearse {
 
-// The priced seconds of F, I and W of embedding, layers, and what follows them, each as a stage of its own.
-// Requires a plan that is legal but for its layer split.
+// Priced seconds of F, I and W for the embedding, each layer, and the rest behind the layers (MTP layers and
+// head). Requires a plan that is legal except for its layer split.
 LayerCosts layer_costs(const Model& model, const Plan& plan, const Cluster& cluster, const Profile& profile);
 
-// Splits over plan.stages() that may be fast, each once: first the one whose heaviest pipeline rank is
-// lightest, which is best where nothing but the sums of ranks counts; then the one whose heaviest stage is;
-// the one that fills stages in turn, and the even one where there is one.
+// Candidate splits over plan.stages(), each once:
+// - The one whose heaviest pipeline rank is lightest, searched from each of the next two. It is best where
+//   only the sums of ranks count.
+// - The one whose heaviest stage is lightest.
+// - The one that fills stages in turn, which is the even split where there is one.
 std::vector<std::vector<int>> splits_by_cost(const LayerCosts& costs, const Plan& plan);
 
 }  // namespace rehearse

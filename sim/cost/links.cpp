@@ -29,7 +29,7 @@ Channel channel(const Profile& profile, const Port& port, const std::string& kin
     throw MissingCalibration(fmt::format("profile {} has no \"{}\" cost of links of kind \"{}\"; it has {}",
                                          profile.name, op, kind, join(kinds)));
   }
-  // A measured cost contains the wire's latency; a modelled one knows nothing of this port.
+  // A measured cost contains the wire's latency. A modelled cost knows nothing of this port.
   const double wire = link->how == How::modelled ? port.latency : 0;
   return {link->latency_s, link->step_latency_s + wire, link->efficiency * port.bandwidth, !known};
 }

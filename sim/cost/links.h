@@ -1,4 +1,4 @@
-// Which measured cost stands for a link of this cluster, and what does it carry?
+// Which measured cost stands for a link of this cluster, and at which rate does the link carry bytes?
 #pragma once
 
 #include <string>

@@ -6,12 +6,12 @@ namespace rehearse {
 
 namespace {
 
-// Host seconds of one operation on a tensor in traces of eager PyTorch (host_launch.json, tensors): a view
-// taken in Python, a copy in a loop of C++ (the reducer of DistributedDataParallel) and one from Python.
+// Host seconds of one operation on a tensor, from traces of eager PyTorch (host_launch.json, tensors): a view
+// taken in Python, a copy in a C++ loop (the reducer of DistributedDataParallel) and a copy from Python.
 constexpr double kView = 3e-6, kCopy = 8.25e-6, kCopyInPython = 12e-6;
 
-// A gather by DeepSpeed 0.3.16 over eight A100s took the host 130 us before the launch and 250 us for it
-// (deepspeedai/DeepSpeed 1069), where the launch of a collective alone takes 140.8 us
+// A gather by DeepSpeed 0.3.16 over eight A100s took the host 130 us before the launch and 250 us for the
+// launch (deepspeedai/DeepSpeed 1069). The launch of a collective alone takes 140.8 us
 // (Profile::host_collective_s of A100s).
 constexpr double kOfAnyRanks = 130e-6 + 250e-6 - 140.8e-6 - 8 * (kView + kCopy);
 

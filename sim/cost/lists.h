@@ -1,6 +1,6 @@
-// What does a gather of a list of tensors, one for each rank, cost beside what its bytes do?
+// How much does a gather of a list of tensors, one for each rank, cost beyond the transfer of its bytes?
 //
-// PyTorch's all_gather of lists copies each rank's part from the buffer that NCCL sees, by a kernel each
+// PyTorch's all_gather of lists copies each rank's part out of NCCL's buffer, with one kernel for each rank
 // (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, allgather).
 #pragma once
 
@@ -11,21 +11,25 @@
 
 namespace rehearse {
 
-// Seconds of the GPU that `ranks` parts of `bytes` are copied.
+// GPU seconds of copying `ranks` parts, `bytes` in all.
 double list_copies_s(const Profile& profile, const Cluster& cluster, int ranks, double bytes);
 
-// Seconds of the host: the collective's launch, and for each rank a view of the buffer and a copy's launch.
+// Host seconds: the collective's launch, and for each rank a view of the buffer and the launch of a copy.
 double list_host_s(const Profile& profile, int ranks);
 
-// Seconds that kernels wait for a gather that `beside_s` of NCCL go on beside them (none: they wait for all
-// of it besides): for the host, for the buffer to be set to zero (DeepSpeed, partition_parameters.py,
-// _allgather_param), and for what is left of the copies when the host has launched them all. Copies within a
-// GPU take multiprocessors (NVIDIA/nccl#2177), and their turn behind kernels launched before they can begin.
+// Seconds that kernels wait for a gather besides its NCCL time. They wait:
+// - for the host;
+// - for the buffer to be set to zero (DeepSpeed, partition_parameters.py, _allgather_param);
+// - for the copies that remain when the host has launched them all.
+//
+// `beside_s`: NCCL seconds that run beside the kernels; none where the kernels wait for the whole gather.
+// Copies within a GPU take multiprocessors (NVIDIA/nccl#2177), and can only begin after kernels that were
+// launched before them.
 double list_wait_s(const Profile& profile, const Cluster& cluster, int ranks, double bytes,
                    std::optional<double> beside_s);
 
-// Seconds of the host that gathers `parameters` together and takes each from the list: for each and every
-// rank a view of either tensor and a copy between them, in Python (_allgather_params).
+// Host seconds to gather `parameters` together and take each from the list. Each parameter needs, for every
+// rank, a view of either tensor and a copy between them, in Python (_allgather_params).
 double lists_apart_s(int ranks, int parameters);
 
 }  // namespace rehearse

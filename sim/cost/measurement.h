@@ -9,7 +9,7 @@
 
 namespace rehearse {
 
-// One collective or message among `members` ranks, evenly on `nodes` machines; bytes as in work.h.
+// One collective or message among `members` ranks, spread evenly over `nodes` machines; bytes as in work.h.
 struct MessageSample {
   std::string op;  // "all_reduce", "send_receive", ...
   std::int64_t members = 0;
@@ -19,20 +19,20 @@ struct MessageSample {
   std::int64_t nodes = 1;
 };
 
-// A GEMM while such messages go over and over, against the same GEMM alone.
+// A GEMM while such messages repeat, compared with the same GEMM alone.
 struct BesideSample {
   MessageSample message;             // its seconds: those of the GEMM beside it
   std::int64_t m = 0, n = 0, k = 0;  // as GemmSample
   double alone_s = 0;
 };
 
-// A GEMM on the GPUs of all ranks at once, for so long that limits on their power act.
+// A GEMM on the GPUs of all ranks at once, long enough for power limits to act.
 struct TogetherSample {
   std::int64_t m = 0, n = 0, k = 0;  // as GemmSample
   std::vector<double> seconds;       // by rank
 };
 
-// One direction of one GPU's way to its host, out of memory that does not move.
+// One direction of one GPU's host link, with page-locked host memory.
 struct HostCopySample {
   bool to_host = true;
   double bytes = 0;
@@ -40,9 +40,9 @@ struct HostCopySample {
   double spread = 0;
 };
 
-// How many times as long kernels take while `others` ranks on parts of the same GPU compute too: by name of
-// the profile's tables, attention by "forward" and "backward". Of the optimizer's step apart, which all ranks
-// take at once.
+// How many times as long kernels take while `others` ranks on parts of the same GPU compute too. Keys are
+// names in the profile's tables; attention has "forward" and "backward". `step` is apart: all ranks take the
+// optimizer step at the same time.
 struct Slowdowns {
   std::int64_t others = 0;
   std::map<std::string, double> gemm, attention, stream, step;
@@ -56,11 +56,11 @@ struct Measurement {
   std::int64_t cores = 1;                   // threads, or multiprocessors, that a kernel runs on
   std::string cache;                        // "cold": operands come from memory; "warm": from the last run
   double clock_hz = 0, clock_hz_after = 0;  // of the compute units; 0: unknown
-  std::vector<std::string> notes;           // what to know before trusting it
-  std::vector<MessageSample> messages;      // what the costs of links were fitted to
-  std::vector<BesideSample> beside;         // what kernels lose to collectives
-  std::vector<HostCopySample> host_copies;  // what the cost of the host's link was fitted to
-  std::optional<TogetherSample> together;   // what GPUs of this kind differ by
+  std::vector<std::string> notes;           // caveats of the measurement
+  std::vector<MessageSample> messages;      // samples that link costs were fitted to
+  std::vector<BesideSample> beside;         // slowdown of GEMMs by collectives
+  std::vector<HostCopySample> host_copies;  // samples that the host link's cost was fitted to
+  std::optional<TogetherSample> together;   // differences between GPUs of this kind
   std::optional<Slowdowns> with_concurrent_ranks;  // of kernels on a part of a GPU
 };
 

@@ -20,7 +20,7 @@ const Host& require_host(const Cluster& cluster) {
                     "dgx-a100-80gb, dgx-h100 or p5.48xlarge"});
 }
 
-// The bytes of clipping over those of Adam, both of which stream through the host's memory.
+// Bytes of clipping over bytes of Adam. Both stream through the host's memory.
 double clipped_share(const Plan& plan) {
   const StateBytes bytes = state_bytes(plan);
   const double gradient = bytes.gradient_copy > 0 ? bytes.gradient_copy : bytes.gradient;

@@ -1,4 +1,4 @@
-// What streams over a microbatch's parameters and gradients beside the kernels that its Work lists?
+// Which kernels stream over a microbatch's parameters and gradients, beside those that its Work lists?
 #pragma once
 
 #include <vector>
@@ -7,10 +7,12 @@
 
 namespace rehearse {
 
-// The bytes that each such kernel reads and writes for an element of every parameter, by pass: copies of FSDP
-// out of what it gathered and into what it reduces (plan/sharding.h, copies()), sums of gradients that are
-// kept in another type (plan/recipe.h, addition_bytes()), autocast's copies of the weights. What comes once a
-// step is not among them.
+// Bytes that each such kernel reads and writes for one element of every parameter, by pass. The kernels are:
+// - FSDP's copies out of the gathered buffer and into the reduced one (plan/sharding.h, copies());
+// - sums of gradients that are kept in another type (plan/recipe.h, addition_bytes());
+// - autocast's copies of the weights.
+//
+// Kernels that run once a step are not included.
 struct ParameterStreams {
   std::vector<double> forward, backward_input, backward_weight;
 };

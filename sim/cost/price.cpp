@@ -15,7 +15,7 @@ namespace rehearse {
 
 namespace {
 
-// Seconds of the optimizer step, by pipeline rank: that of the rank which steps most.
+// Seconds of the optimizer step by pipeline rank, for the rank that updates most elements.
 std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Cluster& cluster,
                                   Pricing& pricing) {
   std::vector<double> shards(static_cast<std::size_t>(plan.pp), 0);
@@ -41,7 +41,7 @@ std::vector<TimeParts> step_times(const Work& work, const Plan& plan, const Clus
   return steps;
 }
 
-// The stages, those that run the same blocks on the same messages priced once.
+// Prices the stages. Stages that run the same blocks on the same messages are priced once.
 void price_stages(const Work& work, Pricing& pricing, Prices& prices) {
   struct Priced {
     int stage;

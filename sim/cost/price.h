@@ -19,18 +19,18 @@ struct Prices {
   double slowest_gpu = 1;     // times that GEMMs take on it, counted in all of these
 };
 
-// Collectives inside a Work entry stand between the kernels of one stream and are exposed, but for the part
-// that a kernel of Kernel::overlap hides. Links are the collective's own: what others put on them is left to
-// the engines, which know when.
+// Collectives inside a Work entry stand between the kernels of one stream. They are exposed, except for the
+// part that a kernel of Kernel::overlap hides. Each is priced with its links to itself. The engines add
+// contention, because only they know when messages run.
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile);
 
-// The same, with the kernel shapes that other plans already met: a planner prices millions of plans out of a
+// The same, with the kernel shapes that other plans already met. A planner prices millions of plans out of a
 // few thousand shapes. `times` belongs to cluster.gpu, `profile` and the plan's precision.
 class KernelTimes;
 Prices price(const Work& work, const Plan& plan, const Cluster& cluster, const Profile& profile,
              KernelTimes& times);
 
-// Of that the optimizer step alone, by pipeline rank: of the prices, only it hangs on how state is sharded.
+// Only the optimizer step, by pipeline rank. It is the only price that depends on how state is sharded.
 std::vector<TimeParts> price_steps(const Work& work, const Plan& plan, const Cluster& cluster,
                                    const Profile& profile, KernelTimes& times);
 

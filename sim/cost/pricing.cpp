@@ -16,11 +16,11 @@ namespace rehearse {
 
 namespace {
 
-// Of a reduce-scatter that Transformer Engine's user buffers run beside the chunks of a GEMM
+// Blocks of a reduce-scatter that Transformer Engine's user buffers run beside the chunks of a GEMM
 // (pytorch/module/base.py, initialize_ub: num_sm).
 constexpr double kUserBufferBlocks = 16;
 
-// Where a kernel's seconds are booked.
+// The part of TimeParts that a kernel's seconds count towards.
 double& part_of(TimeParts& parts, const Kernel& kernel, bool recompute) {
   if (const auto* collective = std::get_if<Collective>(&kernel.what)) {
     const Axis axis = axis_of(collective->group);
@@ -29,8 +29,8 @@ double& part_of(TimeParts& parts, const Kernel& kernel, bool recompute) {
   return recompute ? parts.recompute : parts.compute;
 }
 
-// What experts' GEMMs that activate and quantize read and write goes on at this part of the memory's
-// bandwidth, nothing of it behind the GEMM (calibrate/data/experts/fused_products.json).
+// Share of the memory's bandwidth at which experts' GEMMs that also activate and quantize move the extra
+// bytes. The GEMM hides none of that time (calibrate/data/experts/fused_products.json).
 constexpr double kEpilogue = 0.41;
 
 // Bytes that a GEMM moves beside two operands and a result in bf16.

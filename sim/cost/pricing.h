@@ -1,4 +1,4 @@
-// What does one kernel take where it stands in the work, and what does a stage add up to?
+// How long does one kernel take at its place in the work, and how long does a stage take in all?
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace rehearse {
 
-// Adds up stages; counts what it booked and how much of that was extrapolated.
+// Adds up stages. Counts the seconds that it added, and how many of them were extrapolated.
 class Pricing {
  public:
   Pricing(const Plan& plan, const Cluster& cluster, const Profile& profile, KernelTimes& times);
@@ -36,32 +36,33 @@ class Pricing {
 
   static Estimate times(std::int64_t count, const Estimate& one);
 
-  // What a kernel loses beside a call. Sends between GPUs of a node are left to copy engines, those between
-  // nodes hold two blocks: neither counts as blocks; nor do multiprocessors that it does without anyway.
+  // Share of its rate that a kernel loses beside a call. Sends between GPUs of a node use copy engines, and
+  // those between nodes hold two blocks: neither counts as blocks. The SM margin of a GEMM does not count
+  // either.
   double lost(const Collective& collective, const Kernel& beside, double call_s);
 
   // Kernels that no op of the Work names.
   double parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each);
 
-  // What casts of weights for the fp8 GEMMs of `kernels` take.
+  // Seconds of weight casts for the fp8 GEMMs of `kernels`.
   double casts_s(const Block& block, const std::vector<Kernel>& kernels,
                  const std::vector<double>& bytes_of_each);
 
-  // Where the host waits for what a kernel writes, the GPU waits for the host after it.
+  // Where the host waits for the output of a kernel, the GPU then waits for the host.
   void wait_for_results(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage);
 
   double stalled_s(const Block& block, const std::vector<Kernel>& kernels);
 
-  // The host launches one kernel after the other: an op lasts at least as long as that takes, or so much
-  // longer where the host waits for each kernel before it goes on.
+  // The host launches one kernel after the other, so an op lasts at least as long as its launches. Where the
+  // host waits for each kernel before it goes on, the launch time is added.
   void wait_for_launches(const Work& work, int index, StageTimes& stage);
 
-  // Before each gather of a list, DeepSpeed waits until the GPU has nothing left to do (_allgather_param).
+  // Before each gather of a list, DeepSpeed waits until the GPU is idle (_allgather_param).
   void wait_for_lists(const Work& work, const std::vector<Repeated>& parts, StageTimes& stage);
 
   CommunicationTime call_time(const Collective& collective);
 
-  // That a rank sends to other nodes in a call.
+  // Bytes that a rank sends to other nodes in a call.
   double call_far_bytes(const Collective& collective);
 
   // Calls of a collective that run beside a chunk each, and seconds of one of those.
@@ -72,18 +73,18 @@ class Pricing {
     double total() const { return calls * hidden_s; }
   };
 
-  // What the kernels beside a collective hide of it, when they stand in `kernels`: call by call beside
-  // chunk by chunk, which has only what the call leaves.
+  // The part of a collective that kernels beside it hide, when these stand in `kernels`. Call by call it runs
+  // beside one chunk, which gets the resources that the call leaves.
   Hidden hidden(const Block& block, const Kernel& kernel, const std::vector<Kernel>& kernels);
 
-  // The links that a collective holds meanwhile.
+  // Use of the links by a collective.
   Transfers transfers_of(const Collective& collective, const Hidden& hidden);
 
-  // What op B saves over I and W one after the other: collectives of `half` beside kernels of `other`.
+  // Time that op B saves over I and W in sequence: collectives of `half` run beside kernels of `other`.
   TimeParts side_by_side(const Block& block, const std::vector<Kernel>& half,
                          const std::vector<Kernel>& other, double repeats, OpTransfers& transfers);
 
-  // Of a layer with experts, where passes are paired.
+  // Adds the phases of a layer with experts, where passes are paired.
   void add_phases(const Block& block, double repeats, StageTimes& stage);
   ExpertPhases phases(const Block& block, const std::vector<Kernel>& kernels);
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kFolder = "calibrate/profiles";
 
-// `what` of the profile as `kernel` computes it; `known`: by kernel, of others than its default.
+// Samples of the kernel named `kernel`. `what` names the operation in errors; `known`: kernels other than the
+// default.
 template <typename Samples>
 const Samples& find_kernel(const Profile& profile, const std::string& what,
                            const std::map<std::string, Samples>& known, const std::string& kernel) {

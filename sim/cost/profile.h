@@ -51,9 +51,9 @@ struct StreamSample {
   double spread = 0;
 };
 
-// time = latency + steps * step_latency + wire_bytes / bandwidth (Hockney); ring: steps 2(n-1), wire bytes
-// 2(n-1)/n size for an all-reduce, half of both for all-gather and reduce-scatter; send: steps 0, wire bytes
-// the message. A modelled cost holds no latency of the wire: the port's own is added.
+// time = latency + steps * step_latency + wire_bytes / bandwidth (Hockney). An all-reduce in a ring has steps
+// 2(n-1) and wire bytes 2(n-1)/n size; all-gather and reduce-scatter have half of both. A send has steps 0,
+// and wire bytes of the message. A modelled cost holds no latency of the wire: the port's own is added.
 struct LinkCost {
   std::string kind;  // as Node::gpu_link_kind, or Node::nic_kind; "host": Host::link
   std::string op;    // "ring" or "send"
@@ -65,21 +65,22 @@ struct LinkCost {
 
 struct Profile {
   std::string name;
-  Gpu gpu;  // that the kernels were timed on; what it does not state is taken from the cluster
+  Gpu gpu;  // that the kernels were timed on; figures that it does not state are the cluster's
             // (cost/timed_on.h)
   std::vector<Source> sources;
   How how = How::published;
   std::map<std::string, std::vector<GemmSample>> gemm;  // by precision
-  // How many times as long a GEMM of fp8 takes that adds partial sums up in fp32 outside the tensor cores,
-  // as backward passes do (Transformer Engine, module/base.py: _2X_ACC_DGRAD, _2X_ACC_WGRAD; torchao,
+  // How many times as long an fp8 GEMM takes if it adds partial sums in fp32 outside the tensor cores, as
+  // backward passes do (Transformer Engine, module/base.py: _2X_ACC_DGRAD, _2X_ACC_WGRAD; torchao,
   // use_fast_accum).
   double fp8_split_sums = 1;
-  // The same of a GEMM whose operands are scaled in blocks of 32 (MXFP8) in place of each as a whole.
+  // The same for a GEMM whose operands are scaled in blocks of 32 (MXFP8) instead of as a whole.
   double fp8_blocks = 1;
-  // Of what adding a weight gradient to fp32 moves beyond a result alone, the share that tiles hide, where
-  // such GEMMs were timed and are no groups: the power limit holds their forward ones down anyway.
+  // Adding a weight gradient to fp32 moves more bytes than writing a result alone. This is the share of those
+  // extra bytes that tiles hide, where such GEMMs were timed. Grouped GEMMs are excluded: the power limit
+  // slows their forward GEMMs down anyway.
   double hidden_sums = 0;
-  // Coefficient of variation, from GPU to GPU of this kind, of what a GEMM takes; 0: not known.
+  // Coefficient of variation of GEMM times between GPUs of this kind; 0: not known.
   double gpu_spread = 0;
   std::vector<AttentionSample> attention;
   std::map<std::string, std::vector<AttentionSample>> attention_of;  // by kernel, of others than `attention`
@@ -89,23 +90,23 @@ struct Profile {
   std::vector<LinkCost> links;                     // where no NCCL runs
   std::shared_ptr<const nccl::Model> collectives;  // null: none
   double launch_s = 0;                             // least time between the starts of two kernels
-  double host_launch_s = 0;      // what the host takes from one launch to the next, without CUDA graphs
+  double host_launch_s = 0;      // time of the host from one launch to the next, without CUDA graphs
   double host_collective_s = 0;  // the same for a collective, its kernel's launch included
   std::optional<Measurement> measurement;  // of a profile that `rehearse calibrate` took
 };
 
 // `name_or_path`: a profile that ships with the program (calibrate/profiles) or a path. InputError for an
-// unknown schema or key, a time that is not positive, a GEMM above the GPU's peak, a stream above its memory
-// bandwidth.
+// unknown schema or key, a time that is not positive, a GEMM above the GPU's peak, or a stream above its
+// memory bandwidth.
 Profile read_profile(const std::string& name_or_path);
 std::vector<std::string> profile_names();
 
-// Attention as another kernel computes it: "flash-1", "triton". MissingCalibration naming the kernels that
-// the profile has when this one is not among them.
+// Attention by another kernel: "flash-1", "triton". If the profile lacks it, MissingCalibration names the
+// kernels that the profile has.
 void use_attention(Profile& profile, const std::string& kernel);
 
-// The same for the norms, "persistent": those of apex's FastLayerNorm, from the smallest size that it was
-// timed at on.
+// The same for the norms. "persistent": the kernels of apex's FastLayerNorm, from the smallest size at which
+// they were timed.
 void use_norm(Profile& profile, const std::string& kernel);
 
 }  // namespace rehearse

@@ -141,7 +141,7 @@ std::vector<std::string> names_of(const Tables& tables) {
   return names;
 }
 
-// What is slower in company is one of the profile's tables.
+// Each kernel with a concurrent slowdown must have a table in the profile.
 void require_tables(const Profile& profile, const JsonReader& with_concurrent_ranks) {
   const auto require = [&](const std::string& key, const std::vector<std::string>& known) {
     if (!with_concurrent_ranks.has(key)) return;
@@ -238,7 +238,7 @@ void read_samples(const JsonReader& reader, const Gpu& gpu, Profile& profile) {
   }
 }
 
-// The model that the profile names, with what was measured for it.
+// The model that the profile names, with the profile's own measurements.
 std::shared_ptr<const nccl::Model> read_collectives(const JsonReader& reader) {
   if (!reader.has("collectives")) return nullptr;
   const JsonReader own = reader.object("collectives");
@@ -255,7 +255,7 @@ std::shared_ptr<const nccl::Model> read_collectives(const JsonReader& reader) {
   return std::make_shared<const nccl::Model>(std::move(model));
 }
 
-// How many times as long some GEMMs take; 1: not told apart.
+// How many times as long some GEMMs take; 1 where the profile does not distinguish them.
 double read_times(const JsonReader& reader, const char* key) {
   if (!reader.has(key)) return 1;
   const JsonReader of = reader.object(key);

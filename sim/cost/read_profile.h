@@ -1,4 +1,4 @@
-// What must a profile's JSON hold to be believed?
+// Which content must the JSON of a profile have to be accepted?
 #pragma once
 
 #include "base/json_reader.h"

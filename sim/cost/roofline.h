@@ -9,7 +9,8 @@
 
 namespace rehearse {
 
-// Of an element of a GEMM's operands, its share of the scale of a block of 16 included in fp4 (NVFP4).
+// Bytes of one element of a GEMM's operands. In fp4 they include its share of the scale of a block of 16
+// (NVFP4).
 constexpr double bytes_of_operand(std::string_view precision) {
   if (precision == "fp32") return 4;
   if (precision == "fp8") return 1;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBf16 = 2, kWord = 4, kLong = 8;
 
-// The part of what all `places` bring alike that comes from the others.
+// The share that comes from other places, when all `places` contribute equally.
 double of_others(double places) {
   return (places - 1) / places;
 }
@@ -24,7 +24,7 @@ double deepep_rows_of_rank(int members) {
   return members <= 128 ? 560 : 720;
 }
 constexpr double kDeepEpRowsOfNode = 128;
-// Beside a row: 128 choices, weights and scales each, and where it came from.
+// Bytes beside a row: 128 choices, weights and scales each, and its origin.
 constexpr double kDeepEpBeside = 128 * (8 + 4 + 4) + 8, kDeepEpFarBeside = kDeepEpBeside + 16;
 
 double deepep_buffers(const GroupShape& group, int sms, double row_bytes) {
@@ -45,8 +45,9 @@ double hybridep_buffers(const GroupShape& group, double experts, double rows, do
   return visiting + own + passing;
 }
 
-// Of what comes with the rows: of DeepEP numbers and weights of a token's choices (deep_ep/buffer.py), of
-// HybridEP a weight for each expert of the node (csrc/hybrid_ep/buffer/intranode.cu, expert_output_prob).
+// Bytes that travel with the rows. DeepEP sends numbers and weights of a token's choices (deep_ep/buffer.py).
+// HybridEP sends a weight for each expert of the node (csrc/hybrid_ep/buffer/intranode.cu,
+// expert_output_prob).
 double weight_bytes(const Plan& plan, const Collective& exchange, const GroupShape& group) {
   if (exchange.weights == 0) return 0;
   if (plan.dispatcher == Dispatcher::deepep) return exchange.weights * (kLong + kWord);

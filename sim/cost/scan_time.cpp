@@ -6,19 +6,19 @@ namespace rehearse {
 
 namespace {
 
-// Of the memory's bandwidth and, of each multiprocessor, of its GEMMs: what the Triton kernels of
-// mamba-ssm reach forward on H100 (calibrate/data/misc/state_space.json). Backward ones are taken to reach as
-// much.
+// Rates that the Triton kernels of mamba-ssm reach in the forward pass on H100
+// (calibrate/data/misc/state_space.json): a share of the memory's bandwidth, and FLOP/s of GEMMs on each
+// multiprocessor. Backward kernels are assumed to reach the same.
 constexpr double kOfBandwidth = 0.54, kFlopsOfMultiprocessor = 1.9e12;
-// Kernels of squares below the diagonal of a chunk skip the tiles above it.
+// Kernels on the lower triangle of a chunk skip the tiles above the diagonal.
 constexpr double kTileRows = 64;
 
 struct Traffic {
   double bytes = 0, flops = 0;
 };
 
-// Each tensor once, of a bytes an element of activations; scores, steps and states at the ends of chunks in
-// fp32 (mamba_ssm/ops/triton/ssd_combined.py, _mamba_chunk_scan_combined_fwd and _bwd).
+// Each tensor moves once, with `element_bytes` for an element of activations. Scores, steps and states at the
+// ends of chunks are in fp32 (mamba_ssm/ops/triton/ssd_combined.py, _mamba_chunk_scan_combined_fwd and _bwd).
 Traffic traffic(const Scan& scan, double element_bytes) {
   const auto tokens = static_cast<double>(scan.tokens), heads = static_cast<double>(scan.heads);
   const auto chunk = static_cast<double>(scan.chunk), state = static_cast<double>(scan.state);

@@ -1,4 +1,4 @@
-// How much longer do GEMMs take on the slowest of a job's GPUs, for which all others wait?
+// How much longer do GEMMs take on the slowest GPU of a job, for which all others wait?
 #pragma once
 
 #include "cluster/cluster.h"
@@ -6,15 +6,15 @@
 
 namespace rehearse {
 
-// Of Profile::gpu_spread: the slowest of many is several of them behind.
+// Limit of Profile::gpu_spread. The slowest of many GPUs is several times this spread behind.
 inline constexpr double kMaxGpuSpread = 0.2;
 
-// The largest of `count` standard normal variables, as expected (Blom 1958); 0 of one.
+// The expected largest of `count` standard normal variables (Blom 1958); 0 for one.
 double expected_largest(int count);
 
-// Times that of a GPU as the profile has it. What GPUs of a kind take for GEMMs that their power limits is
-// taken for normally distributed around that, by Profile::gpu_spread; ranks on parts of one GPU share its
-// pace.
+// GEMM time on the slowest GPU over GEMM time in the profile. GEMM times of GPUs at their power limit are
+// assumed normally distributed around the profile's, with Profile::gpu_spread. Ranks on parts of one GPU
+// share its pace.
 double slowest_gpu(const Profile& profile, const Cluster& cluster, int ranks);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// What the seconds of a stage's ops consist of.
+// Which parts do the seconds of a stage's ops consist of?
 #pragma once
 
 #include <vector>
@@ -20,23 +20,24 @@ struct TimeParts {
   TimeParts operator*(double factor) const;
 };
 
-// One pass over a stage's layers with experts, as two passes that take turns meet it. Seconds of all layers.
+// One pass over a stage's layers with experts, seen by two passes that take turns. Seconds of all layers.
 struct ExpertPhases {
   double layers = 0;
-  double attention = 0;  // what runs before the first exchange and after the last
-  double experts = 0;    // what runs between them, in the backward pass with the gradients of their weights
-  double dispatch = 0;   // exchanges, by the forward pass's names
+  double attention = 0;  // kernels before dispatch and after combine
+  double experts = 0;    // kernels between them; in backward with the gradients of their weights
+  double dispatch = 0;   // all-to-alls, by the forward pass's names
   double combine = 0;
-  double taken = 0;  // share that an exchange takes of kernels beside it
+  double taken = 0;  // share of its rate that a kernel loses beside an all-to-all
 
   ExpertPhases& operator+=(const ExpertPhases& other);
 };
 
-// Seconds of the exchanges of a forward and a backward pass of two microbatches that each hides behind the
-// kernels of the other, layer by layer. Megatron-LM (model_chunk_schedule_plan.py, run) and DualPipe run
+// Expert all-to-alls of one microbatch's forward pass run beside kernels of another microbatch's backward
+// pass, and the reverse. This is the number of hidden seconds in each pass, layer by layer. Megatron-LM
+// (model_chunk_schedule_plan.py, run) and DualPipe run
 //   combine, backward | dispatch, forward; dispatch, backward | combine, forward
 //   attention, forward | experts, backward; experts, forward  | attention, backward
-// side by side, each column when the one before has ended.
+// side by side. Each column starts when the one before has ended.
 struct HiddenExchanges {
   double forward = 0, backward = 0;
 };
@@ -50,7 +51,7 @@ struct StageTimes {
   ExpertPhases forward_phases = {}, backward_phases = {};  // where passes are paired
 };
 
-// By stage, and the optimizer step by pipeline rank.
+// By stage; the optimizer step by pipeline rank.
 struct OpTimes {
   std::vector<StageTimes> stages;
   std::vector<TimeParts> step;

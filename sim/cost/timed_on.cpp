@@ -9,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-// Of two figures written in different units, which rounding may tell apart.
+// Tolerance between two figures in different units, which may differ by rounding.
 constexpr double kRounding = 1e-9;
 
 bool is_equal(double a, double b) {

@@ -1,8 +1,8 @@
 // On which GPU were the kernels of a profile timed, and how does another GPU change their times?
 //
-// A time is carried over by the ratio of the rooflines of the two GPUs at the kernel's shape (Williams,
-// Waterman, Patterson 2009). Launches cost the same on both. Tiles and waves stay those of the GPU that was
-// timed: peaks and memory bandwidth say how fast a GPU is, its number of multiprocessors does not.
+// A time is multiplied by the ratio of the rooflines of the two GPUs at the kernel's shape (Williams,
+// Waterman, Patterson 2009). Launches cost the same on both. Tiles and waves stay those of the timed GPU:
+// peaks and memory bandwidth decide how fast a GPU is, its number of multiprocessors does not.
 #pragma once
 
 #include <string>
@@ -25,18 +25,18 @@ struct RooflinePair {
   double here = 0;
 };
 
-// By how much a time that contains the start of a kernel grows from the GPU that was timed to the cluster's;
-// exactly 1 where the bounds are equal.
+// The factor on a time that contains the start of a kernel, from the timed GPU to the cluster's. Exactly 1
+// where the bounds are equal.
 double carried(double launch_s, const RooflinePair& bounds);
 
-// A figure of the two GPUs that is not equal.
+// A figure that differs between the two GPUs.
 struct Difference {
   std::string precision;  // of a peak; empty: the memory bandwidth
   double timed = 0;
   double here = 0;
 };
 
-// Of peaks and memory bandwidth. Empty: the times are those of the cluster's GPU.
+// Differences of peaks and memory bandwidth. Empty: the times are those of the cluster's GPU.
 std::vector<Difference> differences(const Profile& profile, const Gpu& here);
 std::string to_string(const Difference& difference);  // "bf16 peak 989 -> 4000 TFLOPS"
 

@@ -1,4 +1,4 @@
-// How long do the collectives inside an op hold their links when nobody else uses those?
+// How long do the collectives inside an op hold their links when nothing else uses the links?
 #pragma once
 
 #include <array>
@@ -9,11 +9,11 @@
 
 namespace rehearse {
 
-// Seconds of one op. Latencies are not among them. Bytes are what a rank sends to other nodes meanwhile.
+// Seconds of one op, without latencies. Bytes are those that a rank sends to other nodes meanwhile.
 struct Transfers {
   double exposed_s = 0;  // nothing runs beside
   double beside_s = 0;   // a kernel runs beside
-  double window_s = 0;   // from the begin of those until they and their kernels have ended: beside_s at least
+  double window_s = 0;   // from their start until they and their kernels have ended: beside_s at least
   double calls = 0;
   double exposed_bytes = 0;
   double beside_bytes = 0;

@@ -1,4 +1,4 @@
-// What do the times that every rank took of its ops make up?
+// Which timeline do the op times of all ranks make up?
 #pragma once
 
 #include <vector>
@@ -10,7 +10,8 @@
 namespace rehearse {
 
 // `spans`: by rank, of its first ops, on one clock. The timeline begins with the first op. A message begins
-// when both sides are there, a collective when all are; ops of the compute stream each begin by themselves.
+// when both sides are ready, a collective when all ranks are. Ops of the compute stream each begin by
+// themselves.
 Timeline assemble(const Tasks& tasks, const Schedule& schedule, std::vector<std::vector<Span>> spans);
 
 }  // namespace rehearse

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kByteValues = 256;
 
-// Tokens of one sequence and the one behind it. `sequence` counts all that were read in this run.
+// Tokens of one sequence and the token after it. `sequence` counts all sequences of this run.
 std::vector<std::int64_t> made_tokens(const Training& training, std::int64_t sequence) {
   constexpr std::int64_t kChoices = 4, kFactor = 5, kOffset = 17;
   const std::int64_t length = tokens_of_sequence(training.model, training.plan);

@@ -5,8 +5,8 @@
 
 namespace rehearse {
 
-// Keeps the calling thread, and the threads that it makes, on core `rank` of those that this process may use,
-// counted round. Where the system refuses, the thread goes wherever it is put.
+// Keeps the calling thread, and the threads that it makes, on one core: number `rank`, modulo the cores that
+// this process may use. If the system refuses, the scheduler places the thread.
 void pin_to_core(std::size_t rank);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Where does a run take place? In threads of this process, or in processes that somebody has started.
+// Where does a run take place? In threads of this process, or in processes that a launcher has started.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace rehearse {
 
 enum class DeviceKind : std::uint8_t { cpu, cuda };
 
-// What this process has of it.
+// The devices and ranks of a run that this process has.
 struct DeviceSet {
   std::vector<std::unique_ptr<kernels::Device>> devices;  // one for all of its ranks, or one each
   std::vector<std::unique_ptr<kernels::World>> worlds;    // of the ranks that it runs: all, or one
-  // Of its first rank, among those of the machine. None: ranks with GPUs are not kept on one, where NCCL's
-  // threads would be too.
+  // Core of its first rank, among those of the machine. None: ranks with GPUs are not kept on one core,
+  // because NCCL's threads would be on it too.
   std::optional<int> first_core = {};
   std::string how;  // "4 threads", "one process a rank, under mpirun"
 
@@ -29,21 +29,23 @@ struct DeviceSet {
 // All ranks as threads.
 DeviceSet threads_of(const Plan& plan);
 
-// One core or GPU alone, without ranks: what kernels are timed on. kernels::DeviceMissing without it.
+// One core or GPU alone, without ranks, to time kernels on. kernels::DeviceMissing without it.
 DeviceSet one_device(DeviceKind kind);
 
-// As many threads, each with its part of the multiprocessors of one GPU. kernels::DeviceMissing without it.
+// `count` threads, each with its part of the multiprocessors of one GPU. kernels::DeviceMissing without it.
 DeviceSet parts_of_gpu(int count);
 
-// This process as one of those that torchrun, mpirun or srun started, with a core or the GPU of its local
+// This process as one of those that torchrun, mpirun or srun started, with the core or the GPU of its local
 // rank.
 DeviceSet open_process(DeviceKind kind, double timeout_s, const kernels::Job& job);
 
-// As the environment says: one process a rank under torchrun, mpirun or srun, where they have started more
-// than one; else threads, and with `cuda` and several ranks each of them has its part of the multiprocessors
-// of one GPU. InputError when they have not started as many as the plan has ranks; what must come does so
-// within `timeout_s`, or kernels::DeviceError says who has not. kernels::Refused where processes run
-// different jobs, kernels::DeviceMissing without the device.
+// The environment decides. If torchrun, mpirun or srun started several processes, each is a rank. Otherwise
+// ranks are threads; with `cuda` and several ranks, each thread has its part of the multiprocessors of one
+// GPU.
+//
+// InputError when the number of processes is not the plan's number of ranks. kernels::DeviceError names the
+// processes that are missing after `timeout_s`. kernels::Refused where processes run different jobs,
+// kernels::DeviceMissing without the device.
 DeviceSet open_device_set(const Plan& plan, DeviceKind kind, double timeout_s, const kernels::Job& job = {});
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Where does one stream put what another takes away meanwhile?
+// In which buffer does one stream put data that another stream reads meanwhile?
 #pragma once
 
 #include <deque>
@@ -10,12 +10,13 @@
 
 namespace rehearse {
 
-// Two buffers of a size, so that one is filled while the other is emptied; more where more are out at once.
+// Two buffers of each size, so that one is filled while the other is emptied. More where more are in use at
+// once.
 class DoubleBuffers {
  public:
   explicit DoubleBuffers(kernels::Device& device) : device_(device) {}
 
-  // `filler` waits until what the buffer held before has been read.
+  // `filler` waits until the buffer's previous content has been read.
   void* take(std::size_t bytes, kernels::Stream& filler) {
     Size& size = sizes_[bytes];
     if (size.made.size() < 2 || size.emptied.empty()) return size.made.emplace_back(device_, bytes).data();
@@ -25,7 +26,7 @@ class DoubleBuffers {
     return oldest.buffer;
   }
 
-  // What the buffer held has been read once `read` has happened.
+  // The buffer's content has been read once `read` has happened.
   void give_back(void* buffer, std::size_t bytes, std::shared_ptr<kernels::Event> read) {
     sizes_[bytes].emptied.push_back({buffer, std::move(read)});
   }

@@ -23,7 +23,7 @@ void require_runnable(const Training& training, const ExecuteOptions& options) {
   if (!violations.empty()) throw InputError(std::move(violations));
 }
 
-// Index of the value with as many below as above it; of two, the lesser.
+// Index of the value with as many below as above it; of two such values, the smaller.
 std::size_t median_of(const std::vector<double>& values) {
   std::vector<double> sorted = values;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);

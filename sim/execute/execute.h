@@ -15,7 +15,7 @@ struct ExecuteOptions {
   int warmup = 2;  // steps that are not counted
   int iterations = 5;
   Watch watch;
-  // Where asked for: given what had ended when a run fails, before that is thrown.
+  // If given: called with the ops that had ended when a run fails, before the error is thrown.
   std::function<void(const PartialRun&)> keep_partial = {};
 };
 
@@ -27,13 +27,13 @@ struct Execution {
   std::vector<double> loss_scales;            // the same, after the step, where the loss is scaled
   std::vector<int> skipped_steps;             // of all, from 0: those whose scaled gradients overflowed
   std::vector<double> peak_activation_bytes;  // by rank
-  double tracing_s = 0;                       // of each step, that taking the times took
-  std::string clocks = {};                    // how those of several processes are compared
+  double tracing_s = 0;                       // of each step, spent on taking the times
+  std::string clocks = {};                    // how clocks of several processes are compared
   double clock_error_s = 0;                   // how far times of two processes may be apart
 };
 
-// InputError when check_schedule() finds anything, or without an iteration; otherwise throws as RankPool
-// does. Without devices: threads. The timeline and the losses are the first process's.
+// InputError when check_schedule() finds a fault, or without an iteration; otherwise throws like RankPool.
+// Without devices, ranks are threads. The timeline and the losses are the first process's.
 Execution execute(const Training& training, const ExecuteOptions& options);
 Execution execute(const Training& training, const ExecuteOptions& options, DeviceSet device_set);
 

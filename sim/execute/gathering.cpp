@@ -15,7 +15,7 @@ namespace rehearse {
 
 namespace {
 
-// Of the boot of this machine, by the kernel's random name for it; of no other.
+// Identifies the current boot of this machine, by the kernel's random name for it.
 std::int64_t boot() {
   std::ifstream in("/proc/sys/kernel/random/boot_id");
   std::string name;

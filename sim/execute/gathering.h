@@ -1,4 +1,4 @@
-// How do the processes of a run bring together what each of them knows?
+// How do the processes of a run collect their data in one place?
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace rehearse {
 
-// How far apart the clocks of two processes may be taken for.
+// Difference between the clocks of two processes.
 struct Clock {
   double ahead_s = 0;  // of rank 0's
   double error_s = 0;  // at most
@@ -18,18 +18,19 @@ struct Clock {
 // Seconds of this machine's steady clock.
 double now_s();
 
-// Every rank of the world has one and calls the same functions in the same order. All block.
+// Every rank of the world has one and calls the same functions in the same order. All functions block.
 class Gathering {
  public:
-  // `trusts_boot`: processes that run since the same boot of a machine share one clock.
+  // `trusts_boot`: processes since the same boot of a machine share one clock.
   Gathering(kernels::World& world, kernels::Device& device, bool trusts_boot = true);
 
   bool is_first() const { return group_->rank() == 0; }
   void meet();
-  // Rank 0: by rank, what each gave; the others: nothing.
+  // Rank 0: the numbers of each rank, by rank. The others: nothing.
   std::vector<std::vector<double>> collect(const std::vector<double>& own);
   // Rank 0: by rank. A clock that it does not share is asked kRounds times, and the shortest round trip
-  // taken: the clock stood at what it said half way, give or take that half (Cristian 1989).
+  // counts. The clock showed its answer half way through it, within an error bar of that half (Cristian
+  // 1989).
   std::vector<Clock> compare_clocks();
   std::string how_clocks_compare() const;  // in words, at rank 0
 
@@ -43,7 +44,7 @@ class Gathering {
   std::unique_ptr<kernels::Communicator> group_;
   std::unique_ptr<kernels::Stream> stream_;
   kernels::Buffer buffer_;
-  std::vector<bool> shares_clock_;  // by rank, at rank 0: with it
+  std::vector<bool> shares_clock_;  // by rank, at rank 0: whether it shares rank 0's clock
 };
 
 }  // namespace rehearse

@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// The order of connect() is the same on all ranks.
+// All ranks call connect() in the same order.
 Groups connect_groups(const Training& training, kernels::World& world) {
   const Plan& plan = training.plan;
   const CommGroups groups_of(plan);

@@ -1,4 +1,4 @@
-// With whom does a rank speak, about what?
+// With which ranks does a rank communicate, and about which data?
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// One communicator for each stream that uses one, so that none is used by two streams. Null: a group of one.
+// One communicator for each stream that uses one, so that no two streams share one. Null: a group of one.
 struct Groups {
   using Communicator = std::unique_ptr<kernels::Communicator>;
   Communicator tensor;  // inside compute ops
@@ -27,7 +27,7 @@ struct Groups {
   Communicator step;  // all ranks, where they step together
 };
 
-// Every rank of the world calls it once. Blocks until all have.
+// Every rank of the world calls this once. Blocks until all have called.
 Groups connect_groups(const Training& training, kernels::World& world);
 
 }  // namespace rehearse

@@ -1,7 +1,7 @@
-// What is the loss of a plan in fp16 multiplied by, so that its gradients neither vanish nor overflow?
+// By which factor is the loss of an fp16 plan multiplied, so that its gradients neither vanish nor overflow?
 //
-// As in Megatron-LM (core/optimizer/grad_scaler.py): gradients are divided by the scale before the step, and
-// a step is skipped where one of them, on any rank, is infinite or no number.
+// As in Megatron-LM (core/optimizer/grad_scaler.py): gradients are divided by the scale before the step. A
+// step is skipped where a gradient on any rank is infinite or no number.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ namespace rehearse {
 
 // Defaults and names are Megatron-LM's (core/optimizer/optimizer_config.py).
 struct LossScaling {
-  std::optional<double> loss_scale = {};  // static; else it follows what is found
+  std::optional<double> loss_scale = {};  // static; else the scale adapts to overflows
   double initial_loss_scale = 4294967296;
   double min_loss_scale = 1;
-  int loss_scale_window = 1000;  // steps in a row without overflow, after which the scale is doubled
-  int hysteresis = 2;            // overflows since it was, from which on each halves it
+  int loss_scale_window = 1000;  // steps in a row without overflow, after which the scale doubles
+  int hysteresis = 2;            // overflows since it doubled, from which on each halves it
 };
 
 bool scales_loss(const Plan& plan);

@@ -1,4 +1,4 @@
-// What of a microbatch's activations on a stage is at the host, or on its way there or back?
+// Which activations of a microbatch on a stage are at the host, or on their way there or back?
 #pragma once
 
 #include <vector>
@@ -8,19 +8,19 @@
 
 namespace rehearse {
 
-// Memory that a copy reads or writes stays until an op that waits for the copy is issued: what that op's
-// stream does afterwards may have it.
+// Memory that a copy reads or writes stays until an op that waits for the copy is issued. Later work of that
+// op's stream may reuse it.
 class Offloaded {
  public:
   bool empty() const { return matrices_.empty(); }
 
-  // OFFLOAD: all that `held` has but what the loss keeps, which is what the pieces hold no longer.
+  // OFFLOAD: takes all matrices of `held` except those of the loss.
   void leave(std::vector<Held>& held, const std::vector<Piece>& pieces, Pool& host, kernels::Stream& stream);
-  // An op waits for it.
+  // Called when an op waits for the OFFLOAD.
   void have_left();
-  // RELOAD: into memory of `device`.
+  // RELOAD: copies into memory of `device`.
   void return_to(Pool& device, kernels::Stream& stream);
-  // An op waits for it: held again.
+  // Called when an op waits for the RELOAD: matrices are held again.
   void have_returned(std::vector<Held>& held);
 
  private:

@@ -31,7 +31,7 @@ std::size_t Parameters::add(const Segment& where, std::string name, Slice slice,
   return parameters_.size() - 1;
 }
 
-// Behind what their segments hold already.
+// Places parameters behind the ones that their segments already have.
 void Parameters::place(bool divided) {
   for (Parameter& parameter : parameters_) {
     if (parameter.divided != divided) continue;

@@ -1,10 +1,11 @@
-// Where do a rank's parameters, their gradients and Adam's state lie, and who else holds a part of them?
+// Where do a rank's parameters, their gradients and Adam's state lie, and which ranks hold other parts of
+// them?
 //
-// What is gathered or reduced together lies side by side: a segment for each unit of a stage, and of it one
-// for what tensor-parallel ranks sum once a step, one for the table that first and last stage share and one
-// for experts, which other ranks hold in common than all else. Of each segment every replica steps its own
-// shard (Rajbhandari et al. 2020, section 5); with ZeRO-2 it keeps that shard alone of the gradients, with
-// ZeRO-3 of the values too.
+// Elements that are gathered or reduced together are contiguous: a segment for each unit of a stage. Three
+// kinds of parameters have segments of their own. Tensor-parallel ranks sum the first kind once a step. The
+// second is the table that first and last stage share. The third are experts, whose ranks differ from those
+// of all else. Every replica steps its own shard of each segment (Rajbhandari et al. 2020, section 5). With
+// ZeRO-2 it keeps only that shard of the gradients, with ZeRO-3 also only that shard of the values.
 #pragma once
 
 #include <string>
@@ -45,9 +46,9 @@ struct Segment {
   SummedOver summed = SummedOver::replicas;
   bool read_by_two_units = false;  // the table of a rank that holds embedding and tied head
   std::int64_t elements = 0;
-  std::int64_t divided_elements = 0;  // the first ones, of which tensor-parallel ranks hold different parts
+  std::int64_t divided_elements = 0;             // the first ones: tensor-parallel ranks hold different parts
   std::int64_t own_first = 0, own_elements = 0;  // this rank's shard
-  Elements values, gradients;                    // whole, or the shard alone
+  Elements values, gradients;                    // whole, or only the shard
   Elements mean, square;                         // of the shard
   Elements master, gradient_copy;                // of the shard, where the recipe has them
   Elements host_values, host_gradients;          // of the shard, where the optimizer steps at the host
@@ -65,11 +66,12 @@ struct Segment {
   std::size_t own_bytes(kernels::Type type) const {
     return static_cast<std::size_t>(own_elements) * kernels::bytes_of(type);
   }
-  // Reductions among replicas make an end of it, and no other sum.
+  // Whether the reduction over replicas completes the gradients, without another sum.
   bool is_summed_over_replicas_alone() const {
     return summed == SummedOver::replicas || summed == SummedOver::expert_replicas;
   }
-  // What the optimizer reads: the gradients where it steps, or their copy; and the values that it writes.
+  // Gradients that the optimizer reads (at the host if it steps there, or their copy), and values that it
+  // writes.
   const Elements& sums() const { return host_gradients.count > 0 ? host_gradients : gradients; }
   const Elements& stepped() const { return gradient_copy.count > 0 ? gradient_copy : sums(); }
   const Elements& written() const { return host_values.count > 0 ? host_values : values; }
@@ -84,7 +86,7 @@ struct Parameter {
   std::int64_t first = 0;  // element of the segment
 };
 
-// What ranks with the same parameters divide among them: `shards` of them step `shard` each.
+// Division of state among ranks with the same parameters: this rank steps shard `shard` of `shards`.
 struct Division {
   int shard = 0, shards = 1;
   bool values = false, gradients = false;  // no rank keeps them whole
@@ -99,7 +101,7 @@ class Parameters {
     return segment.is_of_experts() ? experts_ : dense_;
   }
 
-  // Whether gradients of single microbatches go to the host, where the optimizer's are summed.
+  // Whether gradients of single microbatches go to the host, which sums them for the optimizer.
   bool adds_up_at_host(const Segment& segment) const {
     return types_.optimizer == kernels::Place::host && division(segment).gradients &&
            segment.is_summed_over_replicas_alone();
@@ -107,9 +109,9 @@ class Parameters {
 
   // Returns the parameter's index. Of `where` only stage, unit and summed are read.
   std::size_t add(const Segment& where, std::string name, Slice slice, std::int64_t elements);
-  // Once all are added.
+  // Called once all parameters are added.
   void allocate(kernels::Device& device);
-  // All values and master weights as initial_values() says; moments 0.
+  // Sets all values and master weights by initial_values(), and moments to 0.
   void initialise(kernels::Stream& stream, std::uint64_t seed);
 
   std::vector<Segment>& segments() { return segments_; }

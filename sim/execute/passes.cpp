@@ -57,7 +57,7 @@ class PassMaker {
     for (const Kernel& kernel : kernels) pass.push_back({&kernel, {}});
   }
 
-  // From the last step to the first: who is met first is met for the last time.
+  // From the last step to the first: the first use found is a matrix's last use.
   void mark_deaths(Pass& pass, const Marks& stays) const {
     Marks met = stays;
     for (auto step = pass.rbegin(); step != pass.rend(); ++step) {

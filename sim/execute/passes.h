@@ -1,4 +1,4 @@
-// Which kernels does an op run of a block, and which of the block's matrices may go after each of them?
+// Which kernels of a block does an op run, and which of the block's matrices may be released after each?
 #pragma once
 
 #include <vector>
@@ -15,8 +15,9 @@ struct PassStep {
 };
 using Pass = std::vector<PassStep>;
 
-// Of F, B, I and W. What a block hands on (output, input gradient) and what a later op reads stays. B and I
-// begin with what runs again, but where that is `again`, before those of all blocks that run again together.
+// Passes of F, B, I and W. Tensors that a block passes on (output, input gradient) and tensors that a later
+// op reads stay. B and I begin with the recompute. If several blocks are recomputed together, their recompute
+// is in `again`, and runs before the backwards of all of them.
 struct BlockPasses {
   Pass forward, again, backward, backward_input, backward_weight;
 };

@@ -12,9 +12,9 @@ namespace rehearse {
 
 namespace {
 
-// Whole on every rank, though each rank makes a part of its gradient only: what works on the rows between
-// the GEMMs with sequence parallelism, and the norms of single heads (latent attention's are of what all
-// heads come from).
+// True for a parameter that every rank holds whole, while each rank computes only a part of its gradient.
+// With sequence parallelism these are the parameters of kernels on the rows between the GEMMs. The norms of
+// single heads are too, except latent attention's, which norm the common source of all heads.
 bool summed_over_tensor_ranks(const Tensor& tensor, const Slice& slice, const Training& training) {
   if (training.plan.tp == 1 || slice.whole_rows > 1 || slice.rows.front().count < slice.whole_rows)
     return false;
@@ -33,7 +33,7 @@ bool is_shared_table(const Tensor& tensor, const Training& training) {
   return is_table(tensor, training.model);
 }
 
-// One name for all copies of a table.
+// The copies of a table have one name.
 std::string full_name(const Piece& piece, const Tensor& tensor, const Model& model) {
   return is_table(tensor, model) ? "embedding.word_table" : piece.name + "." + tensor.name;
 }
@@ -62,7 +62,7 @@ class ParameterAdder {
     return roles;
   }
 
-  // Those that another block of this rank has been found to hold.
+  // Ties parameters that another block of this rank already has.
   void tie(const Piece& piece, std::vector<ParameterOf>& roles) {
     for (std::size_t i = 0; i < roles.size(); ++i)
       if (const Tensor& tensor = piece.block->tensors[i]; tensor.role == TensorRole::tied)

@@ -12,17 +12,18 @@
 
 namespace rehearse {
 
-// What a microbatch holds of a block, by matrix.
+// Memory of a block's matrices in one microbatch, by matrix.
 using Held = std::vector<Memory>;
 
-// One layer, the embedding, the head, or the module that predicts a MTP layer, counted as a layer.
+// One layer, the embedding, the head, or an MTP layer, which counts as a layer.
 struct Piece {
   const Block* block = nullptr;
   std::string name;          // "embedding", "layers.3", "mtp", "head"
   std::int64_t layer = 0;    // -1: no layer
-  bool reads_ahead = false;  // tokens and labels of one place further on
-  // The first of those whose inputs the backward pass of this one makes again first, one from the other, as
-  // only that one's was kept; itself where it runs again alone or not at all.
+  bool reads_ahead = false;  // tokens and labels of the next place
+  // First piece of the group that the backward pass of this piece recomputes beforehand. Only that piece's
+  // input was kept, so each recompute gives the next one's input. The piece's own index where it is
+  // recomputed alone or not at all.
   std::size_t runs_again_from = 0;
   BlockPasses passes;
   std::vector<TensorPlace> places;  // by tensor
@@ -43,12 +44,13 @@ struct Range {
   std::size_t first = 0, last = 0;
 };
 
-// What unit `unit` of `units` consists of, in model order. Of as many units as there are layers, the first
-// has the embedding too and the last the head (plan/units.h); others have about as many pieces each.
+// Pieces of unit `unit` of `units`, in model order. If there are as many units as layers, the first unit also
+// has the embedding and the last one the head (plan/units.h). Otherwise each unit has about the same number
+// of pieces.
 Range range_of_unit(const std::vector<Piece>& pieces, int unit, int units);
 
-// Adds the parameters of a stage that is gathered or reduced in `units` units. Returns by piece and tensor
-// the parameter that a tensor is or is the gradient of; -1: neither.
+// Adds the parameters of a stage that is gathered or reduced in `units` units. Returns, by piece and tensor,
+// the parameter that a tensor is, or is the gradient of; -1: neither.
 struct ParameterOf {
   std::int64_t value = -1, gradient = -1;  // index in Parameters
 };

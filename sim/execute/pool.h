@@ -1,4 +1,4 @@
-// Memory for what lives shorter than an iteration.
+// Which memory do tensors use that live shorter than an iteration?
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace rehearse {
 
-// Shared by all that still read it; goes back to its pool with the last of them.
+// Shared by all of its readers. It returns to its pool with the last of them.
 using Memory = std::shared_ptr<void>;
 
-// Gives out what came back at the time of issue: right for ops of one stream, which run in that order, and of
-// others that wait for it.
+// Reuses memory that was returned by the time of issue. This is right for ops of one stream, which run in
+// that order, and for ops of other streams that wait for it.
 class Pool {
  public:
   explicit Pool(kernels::Device& device, kernels::Place place = kernels::Place::device)

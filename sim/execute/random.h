@@ -1,4 +1,4 @@
-// Seeds of their own for whatever has a name.
+// Which seed does each name get?
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ bool divides_stage(OpKind kind) {
   return kind == OpKind::unshard || kind == OpKind::reduce_grad || kind == OpKind::offload_grad;
 }
 
-// In how many parts a stage's parameters are gathered or its gradients reduced.
+// Number of parts in which a stage's parameters are gathered or its gradients reduced.
 int units_of(const RankOps& ops, int stage) {
   int units = 1;
   for (const Op& op : ops.ops())
@@ -71,7 +71,7 @@ Rank::Rank(const Training& training, kernels::Device& device, kernels::World& wo
       step_plan_(training.plan) {
   if (scales_loss(training.plan)) {
     loss_scale_.emplace(training.loss_scaling);
-    // What overflows is found by the norm, whether it clips or not.
+    // The norm detects overflows, whether it clips or not.
     if (step_plan_.clip_grad == 0) step_plan_.clip_grad = std::numeric_limits<double>::infinity();
   }
   make_streams();

@@ -1,9 +1,9 @@
-// How does one rank run its list of ops? Each op is issued on its stream after the events that it waits for;
-// nothing here knows which schedule the list came from.
+// How does one rank run its list of ops? Each op is issued on its stream after the events that it waits for.
+// This code does not know which schedule the list came from.
 //
-// Activations live as long as the kernel lists read them. What is sent or received has a place of its own for
-// each stage and microbatch, kept for the whole run: a message may end later than any op that was issued
-// meanwhile.
+// Activations live as long as the kernel lists read them. Each sent or received message has its own memory
+// for each stage and microbatch, kept for the whole run. The reason: a message may end later than any op that
+// was issued meanwhile.
 #pragma once
 
 #include <array>
@@ -29,32 +29,32 @@ class Rank {
   // The device, the world and the training must outlive the rank.
   Rank(const Training& training, kernels::Device& device, kernels::World& world);
 
-  // Makes ready for step `step`, from 0: its batches, gradients of 0.
+  // Prepares step `step`, from 0: its batches, and gradients of 0.
   void prepare(std::int64_t step);
-  // Marks the beginning, for all ranks' spans.
+  // Records an event that is the time origin of all ranks' spans.
   std::shared_ptr<kernels::Event> mark();
-  // Issues all ops of a prepared step and waits for them. What goes wrong is thrown.
+  // Issues all ops of a prepared step and waits for them. Failures are thrown.
   void run();
-  // Ends its streams, after what was put there. Those of its peers may still read its memory.
+  // Ends its streams after all issued work. Streams of its peers may still read its memory.
   void end_streams();
 
   std::size_t ops() const { return ops_.size(); }
   const Op& op(std::size_t index) const { return ops_[index]; }
-  // Of the last step. Seconds after `origin` at which op i began or ended.
+  // Times of the last step: seconds after `origin` at which op i began or ended.
   double began(std::size_t op, kernels::Event& origin) const { return begins_[op]->seconds_since(origin); }
   double ended(std::size_t op, kernels::Event& origin) const { return ends_[op]->seconds_since(origin); }
-  // This rank's part of the mean loss of the step's tokens; 0 where no head is.
+  // This rank's part of the mean loss of the step's tokens; 0 on a rank without a head.
   double loss() const { return loss_; }
-  // Of all ranks' gradients, before they were clipped; 0 where it is not taken, infinite or no number where
-  // one of them is.
+  // Norm of all ranks' gradients before clipping. 0 where it is not computed; infinite or no number where a
+  // gradient is.
   double gradient_norm() const { return gradient_norm_; }
-  // What the loss was multiplied by, and will be in the next step; 1 where it is not scaled.
+  // Factor of the loss in this step and in the next one; 1 where the loss is not scaled.
   float loss_scale() const { return step_loss_scale_; }
   float next_loss_scale() const { return loss_scale_ ? loss_scale_->value() : 1; }
-  // Whether the optimizer left all as it was, as scaled gradients overflowed.
+  // Whether the optimizer changed nothing, because scaled gradients overflowed.
   bool skipped() const { return skipped_; }
 
-  // The op that has not ended, "" when all have; may be asked while run() runs.
+  // The op that has not ended, "" when all have. May be called while run() runs.
   std::string stands_at() const;
   std::size_t ops_ended() const { return ended_.load(); }
   std::size_t ops_issued() const { return issued_.load(); }  // a device may take few at a time
@@ -67,41 +67,41 @@ class Rank {
   std::size_t peak_gathered_bytes() const { return parameter_pool_.peak_bytes(); }  // of values, with ZeRO-3
 
  private:
-  // What a block that embeds tokens reads, and one with a loss reads and writes.
+  // Inputs of a block that embeds tokens, and inputs and outputs of one with a loss.
   struct Reading {
     kernels::Buffer tokens, labels, losses;
   };
-  // What a microbatch has on a stage.
+  // State of a microbatch on a stage.
   struct Microbatch {
     std::vector<Held> held;              // by piece
     Offloaded offloaded;                 // of it
     Memory arrived, arrived_gradient;    // from the stages before and behind
     Memory outgoing, outgoing_gradient;  // to them, where another rank runs them
     Memory activation, output_gradient;  // between the pieces that ran last and run next
-    Reading next, ahead;                 // of the model, and of the module that predicts a MTP layer
+    Reading next, ahead;                 // of the model, and of the MTP layer
     kernels::Buffer sent, received, sent_gradient, received_gradient;
   };
   struct StageRun {
-    int units = 1;  // in which its parameters are gathered or its gradients reduced
+    int units = 1;  // parts in which its parameters are gathered or its gradients reduced
     std::vector<Piece> pieces;
     std::vector<BoundBlock> bound;  // by piece
     std::vector<Microbatch> microbatches;
   };
 
-  // Where an op finds a parameter or its gradient.
+  // Place where an op finds a parameter or its gradient.
   struct Use {
     Piece* piece = nullptr;
     std::size_t tensor = 0, parameter = 0;
   };
-  // What a segment has besides its own memory where no rank keeps it whole.
+  // Memory of a segment besides its own, where no rank keeps the segment whole.
   struct SegmentRun {
     std::vector<Use> values, gradients;
-    Memory gathered;                  // all values, from UNSHARD to RESHARD
-    void* microbatch_sum = nullptr;   // all gradients of one microbatch, from its backward to its reduction
-    kernels::Buffer arriving;         // of which this shard is what the replicas have summed, as on the wire
-    void* to_host = nullptr;          // the same where it goes to the host, until it has been copied
-    kernels::Buffer landed, widened;  // there: as on the wire, and in the type of the sum where that differs
-    kernels::Buffer fresh;            // all gradients of one microbatch, where these have a type of their own
+    Memory gathered;                 // all values, from UNSHARD to RESHARD
+    void* microbatch_sum = nullptr;  // all gradients of one microbatch, from its backward to its reduction
+    kernels::Buffer arriving;  // gradients of this shard, summed over the replicas, in the type of the wire
+    void* to_host = nullptr;   // the same where it goes to the host, until copied
+    kernels::Buffer landed, widened;  // at the host: as on the wire, and in the sum's type if different
+    kernels::Buffer fresh;            // all gradients of one microbatch, where these have their own type
   };
 
   void make_stages();
@@ -130,7 +130,7 @@ class Rank {
   Travelling travelling(const Launch& launch, TensorId id);
   void make_sorting_place();
   kernels::Communicator& group_of(const Collective& collective);
-  // Of context-parallel ranks.
+  // Collectives of context-parallel ranks.
   void run_context_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream);
   void gather_rows(const Launch& launch, kernels::Stream& stream);
   void scatter_rows(const Launch& launch, kernels::Stream& stream);
@@ -173,12 +173,12 @@ class Rank {
   void sum_squares(kernels::Stream& stream);
   void run_optimizer(std::size_t kernel, const Segment* segment, kernels::Stream& stream);
   kernels::Tensor counted_squares(const Segment& segment) const;
-  // With whom a segment is held in common; null members where with nobody.
+  // Ranks that hold the same segment; null members where no other rank does.
   Groups::Holders& holders(const Segment& segment) {
     return segment.is_of_experts() ? groups_.experts : groups_.dense;
   }
 
-  // visit(index) for the segments that an op of the gradient or parameter stream is about.
+  // Calls visit(index) for the segments that an op of the gradient or parameter stream covers.
   template <typename Visit>
   void for_each_segment(const Op& op, const Visit& visit) {
     bool found = false;
@@ -195,7 +195,7 @@ class Rank {
   }
   StageRun& stage_run(const Op& op);
   Microbatch& microbatch_of(const Op& op);
-  // On one hardware queue, what is launched first runs first.
+  // On one hardware queue, work runs in the order of its launches.
   Stream queue_of(const Op& op) const { return training_.plan.one_queue ? Stream::compute : op.stream; }
   bool runs(int stage) const { return stages_.contains(stage); }
   int rank_of(int stage) const { return rank_of_stage_[static_cast<std::size_t>(stage)]; }
@@ -217,12 +217,12 @@ class Rank {
   Pool parameter_pool_;    // of the parameter stream
   DoubleBuffers gradient_buffers_;
   std::vector<SegmentRun> segment_runs_;
-  kernels::Buffer positions_;        // of the places of all context-parallel ranks, in the sequence
+  kernels::Buffer positions_;        // places of all context-parallel ranks in the sequence
   kernels::Buffer rows_of_choices_;  // one integer for each row that a sparse layer sorts
   kernels::Buffer go_;               // one element, summed by all ranks before they step
   kernels::Buffer squares_, scale_;  // one element each, where gradients are clipped
   std::map<int, StageRun> stages_;
-  // Of the pass that is being issued.
+  // State of the pass that is being issued.
   const Held* held_ = nullptr;
   const Op* op_ = nullptr;
   const Piece* piece_ = nullptr;

@@ -82,7 +82,8 @@ void Rank::forward(const Op& op, kernels::Stream& stream) {
   }
 }
 
-// The layers whose last one's gradient comes next, each from what the one before it made.
+// Recomputes the pieces of a group, each from the output of the one before it. The last one's gradient comes
+// next.
 void Rank::run_again(const Op& op, const Range& group, kernels::Stream& stream) {
   StageRun& stage = stage_run(op);
   Microbatch& microbatch = microbatch_of(op);
@@ -98,7 +99,7 @@ void Rank::run_again(const Op& op, const Range& group, kernels::Stream& stream) 
   }
 }
 
-// B, or I: whose gradients stay for W.
+// Runs B, or I, whose gradients stay for W.
 void Rank::backward(const Op& op, kernels::Stream& stream) {
   StageRun& stage = stage_run(op);
   Microbatch& microbatch = microbatch_of(op);
@@ -202,7 +203,8 @@ void Rank::run_kernel(BoundBlock& bound, const PassStep& step, kernels::Stream& 
   for (const kernels::Call& call : calls_of(bound, *step.kernel)) stream.launch(call);
 }
 
-// The same for every run of the kernel on the same sequences, whatever the split: by the mask that it makes.
+// Derives the seed from the mask's name. So it is the same for every run of the kernel on the same sequences,
+// for every split.
 void Rank::seed_dropout(BoundBlock& bound, const Kernel& kernel) const {
   const auto mask = static_cast<std::size_t>(kernel.writes.in(Slot::mask));
   std::string masked = bound.block.tensors[mask].name;
@@ -224,7 +226,8 @@ kernels::Communicator& Rank::group_of(const Collective& collective) {
   return collective.group == CommGroup::expert ? *groups_.expert : *groups_.expert_tensor;
 }
 
-// A tensor as the one run of elements that communicators take: what lies beside others is copied.
+// A tensor as one contiguous run of elements, which communicators need. Columns of a shared matrix are
+// copied.
 struct Rank::Travelling {
   Memory copy;
   kernels::Tensor rows;  // where it lies
@@ -241,7 +244,7 @@ Rank::Travelling Rank::travelling(const Launch& launch, TensorId id) {
   return to;
 }
 
-// Of tensor-parallel ranks, and of those that divide the experts.
+// Collectives of tensor-parallel ranks, and of ranks that divide the experts.
 void Rank::run_collective(const Launch& launch, const Collective& collective, kernels::Stream& stream) {
   const Travelling from = travelling(launch, launch.kernel.reads.front());
   const Travelling to = travelling(launch, launch.kernel.writes.front());

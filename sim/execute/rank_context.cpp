@@ -1,4 +1,4 @@
-// What context-parallel ranks exchange about one sequence.
+// Exchanges of context-parallel ranks about one sequence.
 #include <vector>
 
 #include "execute/batch.h"
@@ -22,14 +22,14 @@ void copy(kernels::Stream& stream, const View& from, const View& to) {
   stream.launch(kernels::Cast{from, to});
 }
 
-// Columns of a tensor of an exchange whose heads are shared out by themselves.
+// Columns of an exchanged tensor, in parts whose heads are divided separately.
 std::vector<std::int64_t> parts_of(const Launch& launch, Slot slot, std::int64_t columns) {
   return slot == Slot::channels ? parts_of_channels(launch) : std::vector{columns};
 }
 
 }  // namespace
 
-// Memory of the compute stream for as long as it is in scope: what is put after it may reuse it.
+// Memory of the compute stream while it is in scope. Work that is launched later may reuse it.
 struct Rank::Staged {
   Memory memory;
   View all;
@@ -68,7 +68,7 @@ void Rank::run_context_collective(const Launch& launch, const Collective& collec
   }
 }
 
-// Each tensor of all ranks' rows, one after the other, into one.
+// Gathers each tensor's rows of all ranks, one tensor after the other, into one tensor.
 void Rank::gather_rows(const Launch& launch, kernels::Stream& stream) {
   const std::int64_t rows = launch.bound.shape.tokens;
   const View whole = launch.whole(launch.kernel.writes[0]);
@@ -82,7 +82,7 @@ void Rank::gather_rows(const Launch& launch, kernels::Stream& stream) {
   }
 }
 
-// What undoes gather_rows(): each rank's rows of the sum.
+// The inverse of gather_rows(): returns each rank's rows of the sum.
 void Rank::scatter_rows(const Launch& launch, kernels::Stream& stream) {
   const std::int64_t rows = launch.bound.shape.tokens;
   const View partial = launch.whole(launch.kernel.reads[0]);
@@ -96,8 +96,8 @@ void Rank::scatter_rows(const Launch& launch, kernels::Stream& stream) {
   }
 }
 
-// From a rank's rows of all heads to all rows of its heads, or back: heads are columns, and what a rank has
-// of another's lies together while it travels.
+// From a rank's rows of all heads to all rows of its heads, or back. Heads are columns. During the exchange,
+// the data for each rank is contiguous.
 void Rank::swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stream) {
   const std::int64_t rows = launch.bound.shape.tokens, ranks = launch.bound.shape.cp;
   for (std::size_t i = 0; i < launch.kernel.reads.size(); ++i) {
@@ -124,8 +124,8 @@ void Rank::swap_heads(const Launch& launch, bool to_heads, kernels::Stream& stre
   }
 }
 
-// Attention step by step: after each, keys and values go on to the next rank of the ring. A backward step's
-// gradients of keys and values go back to where these came from.
+// Attention step by step. After each step, keys and values go to the next rank of the ring. The gradients of
+// keys and values from a backward step return to the rank that owns these.
 void Rank::run_ring(const Launch& launch, const Attention& attention, kernels::Stream& stream) {
   const View leaving = launch.whole_read(Slot::keys_and_values);
   const View arrived = part_of(launch.whole_read(Slot::arriving), 0, 1, leaving.columns);
@@ -140,7 +140,7 @@ void Rank::run_ring(const Launch& launch, const Attention& attention, kernels::S
   }
 }
 
-// Those of key and value of step `step`.
+// Returns the gradients of key and value of step `step`.
 void Rank::return_gradients(const Launch& launch, std::size_t step, kernels::Stream& stream) {
   const View made = launch.whole(launch.kernel.writes.all_in(Slot::keys_and_values).at(step));
   const int back = static_cast<int>(step);

@@ -18,12 +18,13 @@ void Rank::reload_activations(const Op& op, kernels::Stream& stream) {
   microbatch.offloaded.return_to(pool_, stream);
 }
 
-// Ops that were issued before may still be at what a pool gives out.
+// Ops issued earlier may still use memory that a pool gives out.
 void Rank::follow_compute(kernels::Stream& stream) {
   stream.wait(streams_[static_cast<std::size_t>(Stream::compute)]->record());
 }
 
-// An op of the compute stream that waits for a copy makes an end of it for all that is issued from now on.
+// If an op of the compute stream waits for a copy, the copy is complete for all work that is issued from now
+// on.
 void Rank::settle_copies(const Op& op) {
   for (const std::int32_t wait : ops_.waits(op)) {
     const Op& copy = ops_[static_cast<std::size_t>(wait)];
@@ -32,7 +33,7 @@ void Rank::settle_copies(const Op& op) {
   }
 }
 
-// Of this rank's shard. What a later sum must make an end of stays until that.
+// Offloads gradients of this rank's shard. Gradients that a later op still changes stay until then.
 void Rank::offload_gradients(const Op& op, kernels::Stream& stream) {
   for_each_segment(op, [&](std::size_t i) {
     const Segment& segment = parameters_.segments()[i];
@@ -50,7 +51,7 @@ void Rank::offload_gradients(const Op& op, kernels::Stream& stream) {
   });
 }
 
-// What has landed, to the sum over the microbatches before.
+// Adds the landed gradients to the sum of earlier microbatches.
 void Rank::add_at_host(std::size_t index, kernels::Stream& stream) {
   const Segment& segment = parameters_.segments()[index];
   const SegmentRun& run = segment_runs_[index];
@@ -66,14 +67,14 @@ void Rank::add_at_host(std::size_t index, kernels::Stream& stream) {
   stream.launch_on_host(add);
 }
 
-// The shard of gradients that are whole, where the optimizer steps at the host.
+// Copies the shard of complete gradients, where the optimizer steps at the host.
 void Rank::take_to_host(const Segment& segment, kernels::Stream& stream) {
   if (segment.host_gradients.count == 0) return;
   stream.copy(segment.host_gradients.memory.data(), segment.own(segment.gradients).data,
               segment.host_gradients.memory.bytes());
 }
 
-// In this step: what stands there after one microbatch is not the sum.
+// Whether the same op follows in this step. If it does, the gradients after this microbatch are not the sum.
 bool Rank::comes_again(const Op& op) const {
   const auto same = [&op](const Op& other) {
     return other.kind == op.kind && other.stage == op.stage && other.part == op.part;

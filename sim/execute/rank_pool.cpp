@@ -44,7 +44,8 @@ RankPool::RankPool(Training training, Watch watch, DeviceSet device_set)
   });
 }
 
-// After a failure a stream may still read what its peers hold: all end before any memory goes.
+// After a failure, a stream may still read memory of other ranks. So all streams end before any memory is
+// released.
 RankPool::~RankPool() {
   for (const std::unique_ptr<Rank>& rank : ranks_) rank->end_streams();
 }
@@ -64,7 +65,7 @@ StepResult RankPool::step() {
   return result;
 }
 
-// Of several tries the one that says most closely when it was.
+// Makes several tries and keeps the one with the smallest error.
 void RankPool::mark_origin() {
   constexpr int kTries = 8;
   origin_error_s_ = std::numeric_limits<double>::infinity();
@@ -104,7 +105,7 @@ void RankPool::bring_together(StepResult& result) {
   }
 }
 
-// What the other processes know: their part of the loss, how well they know the time, and their spans.
+// Collects data of the other processes: their parts of the loss, clock errors and spans.
 void RankPool::gather(StepResult& result) {
   std::vector<double> own = {result.loss, origin_error_s_};
   for (const Span& span : spans_of(*ranks_.front())) own.insert(own.end(), {span.begin, span.end});

@@ -1,5 +1,5 @@
-// How do the ranks of this process train? All of them as threads, one core each while there are enough; or
-// one, where every rank is a process.
+// How do the ranks of this process train? All of them as threads, on one core each while there are enough. Or
+// a single one, where every rank is a process.
 #pragma once
 
 #include <atomic>
@@ -29,14 +29,14 @@ class Interrupted : public std::runtime_error {
 };
 
 struct Watch {
-  double timeout_s = 60;          // the longest that no op of any rank may be issued or end
-  std::function<bool()> stopped;  // asked again and again, where given: whether to end the run
-  // Where given: told why the run was given up when a rank has not ended five seconds after, held by a
-  // library or a device; a thread cannot be ended, so this ends the program.
+  double timeout_s = 60;          // longest time in which no op of any rank is issued or ends
+  std::function<bool()> stopped;  // if given, called repeatedly: whether to end the run
+  // If given: called with the reason why the run was given up, when a rank has not ended five seconds later,
+  // because a library or a device blocks it. A thread cannot be ended, so this ends the program.
   std::function<void(const std::string& reason)> stuck = {};
 };
 
-// Of all ranks at the first process, of its own ranks at the others.
+// Results of all ranks at the first process, of its own ranks at the others.
 struct StepResult {
   double loss = 0;           // mean over the tokens of the global batch
   double gradient_norm = 0;  // before clipping; 0 without, infinite or no number where a gradient is
@@ -46,58 +46,57 @@ struct StepResult {
   double clock_error_s = 0;  // how far the times of two processes may be apart
 };
 
-// What had ended when a run was given up.
+// Ops that had ended when a run was given up.
 struct PartialRun {
-  Schedule schedule;  // of each rank the first ops, those that had
+  Schedule schedule;  // the ops of each rank that had ended, its first ones
   Timeline timeline;  // empty where no step had begun
 };
 
-// By name of the whole parameter, elements in its own order; not a number where no rank of this process holds
-// the element.
+// By name of the whole parameter, with elements in its own order. No number where no rank of this process
+// holds the element.
 using WholeTensors = std::map<std::string, std::vector<float>>;
 
 class RankPool {
  public:
-  // InputError when not_executable() or broken_rules() of the loss scaling finds anything. The schedule is
-  // taken as it is: check_schedule() before. Without devices: threads.
+  // InputError when not_executable() or broken_rules() of the loss scaling finds a violation. Call
+  // check_schedule() before; the schedule is not checked here. Without devices, ranks are threads.
   explicit RankPool(Training training, Watch watch = {});
   RankPool(Training training, Watch watch, DeviceSet device_set);
   ~RankPool();
 
-  // One training step. kernels::DeviceError, naming the ranks and the ops at which they stand, when an op
-  // fails, a process goes or none ends an op within the timeout; kernels::Refused; Interrupted. None leaves
-  // a pool that can go on.
+  // Runs one training step. kernels::DeviceError, naming the ranks and their current ops, when an op fails, a
+  // process ends, or no op ends within the timeout; kernels::Refused; Interrupted. After an exception the
+  // pool cannot continue.
   StepResult step();
 
-  // Of the step that failed, of the ranks of this process.
+  // Ops of the step that failed, on the ranks of this process.
   PartialRun partial() const;
 
-  // After the last step, put together from the slices and shards of all ranks here. The gradients are summed
-  // over all tokens of the step, as the optimizer read them, but for a loss that is not scaled.
+  // Tensors after the last step, assembled from the slices and shards of all ranks here. The gradients are
+  // summed over all tokens of the step, as the optimizer read them, but not multiplied by the loss scale.
   WholeTensors gradients() const;
   WholeTensors parameters() const;
   WholeTensors master_weights()
       const;  // the fp32 ones beside parameters of 16 bits; none where there are not
 
-  // Seconds that a step spends on taking the times of its ops, on the rank with the most of them: two marks
-  // an op, each as long as it takes a stream that has nothing else to do.
+  // Seconds that a step spends on timing its ops, on the rank with most ops. Each op has two marks, each
+  // timed on an idle stream.
   double tracing_s();
 
-  // How the clocks of the processes are compared; "" where there is one, or at another than the first.
+  // How the clocks of the processes are compared. "" with one process, and on all but the first.
   std::string how_clocks_compare() const {
     return gathering_ && gathering_->is_first() ? gathering_->how_clocks_compare() : "";
   }
 
-  // By rank: the most bytes of activations and their gradients that were alive at once. All processes must
-  // ask; the first gets an answer.
+  // By rank: peak bytes of live activations and their gradients. All processes must call this; the first gets
+  // the result.
   std::vector<double> peak_activation_bytes();
-  // The same of activations at the host, and of parameters that were gathered for a while, of the ranks of
-  // this process.
+  // The same for activations at the host, and for gathered parameters, of the ranks of this process.
   std::vector<double> peak_offloaded_bytes() const;
   std::vector<double> peak_gathered_bytes() const;
 
  private:
-  // The same on every rank at once; what the first of them throws is thrown when all have ended.
+  // Runs `work` on every rank at once. The first exception is thrown when all have ended.
   void on_every_rank(const std::function<void(std::size_t rank)>& work);
   void watch_over(const std::function<bool()>& all_done);
   enum class End { failure, interruption, out_of_memory, refusal };
@@ -128,7 +127,7 @@ class RankPool {
   End end_ = End::failure;
   std::atomic<double> given_up_s_ = std::numeric_limits<double>::infinity();
   std::atomic<bool> aborted_ = false;  // since then
-  std::jthread aborting_;              // a thread of its own, as what a library gives up may hang
+  std::jthread aborting_;              // a separate thread, because a library may hang in its abort
 };
 
 }  // namespace rehearse

@@ -30,7 +30,7 @@ void Rank::make_segments() {
   }
 }
 
-// At a segment's elements; not given: they are nowhere.
+// Points uses at a segment's elements, or to no memory if `segment` is not given.
 void Rank::point(const std::vector<Use>& uses, const kernels::Tensor& segment) {
   for (const Use& use : uses) {
     const Parameter& parameter = parameters_.all()[use.parameter];
@@ -55,7 +55,7 @@ void Rank::gather_parameters(const Op& op, kernels::Stream& stream) {
   });
 }
 
-// What two units read stays until the step, as in the unit that FSDP calls root.
+// Parameters that two units read stay until the step, as in the unit that FSDP calls root.
 void Rank::drop_parameters(const Op& op) {
   for_each_segment(op, [&](std::size_t i) {
     const Segment& segment = parameters_.segments()[i];
@@ -96,7 +96,7 @@ void Rank::make_room_for_gradients(const Op& op, kernels::Stream& stream) {
   });
 }
 
-// A microbatch's 16-bit gradients to the fp32 sum over those before, as DeepSpeed's BF16_Optimizer does.
+// Adds a microbatch's 16-bit gradients to the fp32 sum of earlier ones, as DeepSpeed's BF16_Optimizer does.
 void Rank::add_fresh_gradients(const Op& op, kernels::Stream& stream) {
   for_each_written(op, [&](std::size_t i) {
     const Segment& segment = parameters_.segments()[i];
@@ -156,15 +156,15 @@ kernels::Tensor Rank::arriving(std::size_t segment) const {
           parameters_.segments()[segment].own_elements};
 }
 
-// To the sum over the microbatches before, where that is not at the host.
+// Adds to the sum of earlier microbatches, where that is not at the host.
 void Rank::add_arrived(std::size_t index, kernels::Stream& stream) {
   const Segment& segment = parameters_.segments()[index];
   if (parameters_.adds_up_at_host(segment)) return;
   add(arriving(index), segment.own(segment.gradients), stream);
 }
 
-// What the ranks of a group hold travels and is summed in the type of the wire; `sum`: this rank's part of
-// the sum, or all of it.
+// Sums the gradients of a group's ranks. They are sent and summed in the type of the wire. `sum`: this rank's
+// part of the sum, or all of it.
 void Rank::sum_over(kernels::Communicator& group, CollectiveOp op, const kernels::Tensor& gradients,
                     const kernels::Tensor& sum, kernels::Stream& stream) {
   const bool whole = op == CollectiveOp::all_reduce, keeps_part = gradients.columns != sum.columns;
@@ -183,7 +183,7 @@ void Rank::sum_over(kernels::Communicator& group, CollectiveOp op, const kernels
   gradient_buffers_.give_back(memory, bytes, stream.record());
 }
 
-// To a sum that may be of another type.
+// Adds to a sum that may have another type.
 void Rank::add(const kernels::Tensor& more, const kernels::Tensor& sum, kernels::Stream& stream) {
   kernels::Add add;
   add.inputs = {sum, more};

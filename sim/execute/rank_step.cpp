@@ -9,12 +9,12 @@ namespace rehearse {
 
 namespace {
 
-// Of the loss of a token further on (Megatron core's mtp_loss_scaling_factor).
+// Weight of the loss of an MTP layer (Megatron core's mtp_loss_scaling_factor).
 constexpr float kLossAhead = 0.1F;
 
 }  // namespace
 
-// All ranks, where they step together.
+// All ranks meet, where they step together.
 void Rank::meet_before_step(kernels::Stream& stream) {
   if (!groups_.step) return;
   const kernels::Tensor go(go_.data(), kernels::Type::fp32, 1, 1);
@@ -47,12 +47,12 @@ void Rank::step(kernels::Stream& stream) {
   }
 }
 
-// Where the optimizer steps.
+// Launches on the device where the optimizer steps.
 void Rank::launch_step(const kernels::Call& call, kernels::Stream& stream) {
   types_.optimizer == kernels::Place::host ? stream.launch_on_host(call) : stream.launch(call);
 }
 
-// Of all ranks, which meet on their devices.
+// Sums the squares of all ranks, which meet on their devices.
 void Rank::sum_squares(kernels::Stream& stream) {
   if (types_.optimizer == kernels::Place::device) {
     const kernels::Tensor squares(squares_.data(), kernels::Type::fp32, 1, 1);
@@ -66,7 +66,7 @@ void Rank::sum_squares(kernels::Stream& stream) {
   gradient_buffers_.give_back(on_device, squares_.bytes(), stream.record());
 }
 
-// Of the loss of every token: a share of the mean, multiplied by the step's scale.
+// Factor of every token's loss: its share of the mean, times the step's scale.
 void Rank::set_loss_scale() {
   if (loss_scale_) step_loss_scale_ = loss_scale_->value();
   const auto tokens = static_cast<float>(training_.plan.global_batch * training_.plan.seq);
@@ -75,7 +75,7 @@ void Rank::set_loss_scale() {
       stage.bound[i].loss_scale = (stage.pieces[i].reads_ahead ? kLossAhead : 1) * step_loss_scale_ / tokens;
 }
 
-// All ranks read the same norm, and so scale the next step's loss alike.
+// All ranks read the same norm, so they scale the next step's loss equally.
 void Rank::end_step() {
   if (step_plan_.clip_grad > 0) {
     float squares = 0;
@@ -89,7 +89,7 @@ void Rank::end_step() {
   if (!skipped_) ++steps_taken_;
 }
 
-// Kernel number `kernel` of the step, over a segment's shard or what all parameters have in common.
+// Kernel number `kernel` of the step, over a segment's shard, or over data common to all parameters.
 void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::Stream& stream) {
   Block scratch;
   const std::vector<Kernel> kernels = optimizer_kernels(
@@ -122,7 +122,8 @@ void Rank::run_optimizer(std::size_t kernel, const Segment* segment, kernels::St
   }
 }
 
-// Of a shard, what no other rank counts: of parameters that several ranks hold, the first counts.
+// The part of a shard that no other rank counts. Where several ranks hold a parameter, the first one counts
+// it.
 kernels::Tensor Rank::counted_squares(const Segment& segment) const {
   const Plan& plan = training_.plan;
   const RankGrid grid = segment.is_of_experts() ? RankGrid::of_experts(plan) : RankGrid(plan);

@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// Each of `parts` lies in the whole after the ones before it; a rank holds its share of every part.
+// Each of `parts` follows the ones before it in the whole. A rank holds its share of every part.
 Slice share_of_rows(const std::vector<std::int64_t>& parts, std::int64_t columns, int rank, int ranks) {
   Slice slice;
   slice.columns = slice.whole_columns = columns;
@@ -33,13 +33,13 @@ Slice share_of_columns(std::int64_t rows, std::int64_t columns, int rank, int ra
   return slice;
 }
 
-// Of the whole, which `ranks` ranks share out.
+// Sizes of the whole parts, of which each of `ranks` ranks holds a share.
 std::vector<std::int64_t> of_all(std::vector<std::int64_t> parts, int ranks) {
   for (std::int64_t& part : parts) part *= ranks;
   return parts;
 }
 
-// Of one matrix of `elements` on a rank.
+// Slice of one matrix that has `elements` elements on a rank.
 Slice share_of(const RankShare& share, std::int64_t elements, int rank, int ranks) {
   if (share.columns > 0)
     return share_of_columns(elements / share.columns, share.columns * ranks, rank, ranks);
@@ -52,8 +52,8 @@ struct Uniform {
   std::string_view name;
   float mean = 0, spread = 0;
 };
-// What a state space remembers must show: steps of 0.001 to 0.1, decays of 1 to 16 a step, and a convolution
-// of four tokens as PyTorch begins one (mamba-ssm, modules/mamba2.py).
+// State spaces start with values at which their state has a visible effect: steps of 0.001 to 0.1, decays of
+// 1 to 16 a step, and a convolution of four tokens initialized as in PyTorch (mamba-ssm, modules/mamba2.py).
 constexpr std::array kOfStateSpaces = {
     Uniform{".step_bias", -4.6F, 2.3F}, Uniform{".decay_log", 1.39F, 1.39F},
     Uniform{".skip", 1, 0.0346410162F}, Uniform{".convolution_weight", 0, 0.5F},
@@ -79,7 +79,7 @@ Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& p
   return all;
 }
 
-// Whole rows of a matrix that is split by columns lie apart in it; a first row may begin in its middle.
+// Rows of a matrix that is split by columns are apart in the whole. A first row may begin in its middle.
 std::vector<Slice::Stretch> Slice::stretches(std::int64_t first, std::int64_t last) const {
   std::vector<Stretch> all;
   std::int64_t before = 0;

@@ -25,7 +25,7 @@ struct Slice {
 
   std::int64_t whole_elements() const { return whole_rows * whole_columns; }
 
-  // Elements first .. last of those that the rank holds, in stretches that one call can fill each.
+  // Elements first .. last of those that the rank holds, as stretches that one call each can fill.
   struct Stretch {
     std::int64_t first = 0, count = 0;  // of the rank's
     kernels::Draws whole = {};          // numbers of the same elements in the whole parameter
@@ -44,18 +44,18 @@ struct Slice {
   }
 };
 
-// As Megatron-LM splits it: queries, keys and values by heads, gate and up each by width, tables by
-// vocabulary, rounded up to equal parts; what is not split is whole on every rank.
+// Split as in Megatron-LM: queries, keys and values by heads, gate and up each by width, tables by
+// vocabulary, rounded up to equal parts. Other parameters are whole on every rank.
 Slice slice_of(const Tensor& parameter, int tensor_rank, int ranks);
 
-// Of a parameter of experts, whose matrices lie one below the other: of the rank's experts, gate and up each
-// by width. `at` is its place in RankGrid::of_experts().
+// Slice of an experts' parameter, whose matrices are stacked: the matrices of the rank's experts, with gate
+// and up each split by width. `at` is the rank's place in RankGrid::of_experts().
 Slice expert_slice_of(const Tensor& parameter, const Model& model, const Plan& plan, const Coordinates& at);
 
-// What every element starts from: a number for each (seed, parameter, element), the same whatever the split.
-// Matrices are uniform with deviation 0.02 (Radford et al. 2019), norms around 1, what a state space steps
-// and decays by in the range that it is trained in; biases are not 0, so that one in the wrong place shows.
-// Where it goes, and which numbers, is for the caller to say.
+// Initial values: a number for each (seed, parameter, element), the same for every split. Matrices are
+// uniform with deviation 0.02 (Radford et al. 2019), norms around 1. Steps and decays of a state space are in
+// the range in which it is trained. Biases are not 0, so that a misplaced one shows. The caller sets the
+// output and the element numbers.
 kernels::Randomise initial_values(std::uint64_t seed, const std::string& parameter);
 
 }  // namespace rehearse

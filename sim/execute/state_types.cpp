@@ -31,7 +31,7 @@ StateTypes state_types(const Plan& plan) {
   types.stepped_gradient = bytes.gradient_copy > 0 ? of(bytes.gradient_copy) : types.gradient;
   types.wire = type_of(plan.grad_reduce);
   types.moment = of(bytes.moments / 2);
-  // FSDP's fp32 weight is one, too: what is gathered of it are 16-bit values.
+  // FSDP's fp32 weight is also a master weight: its gathered values have 16 bits.
   types.has_master = plan.precision != Precision::fp32 && (bytes.master > 0 || bytes.parameter == kFp32Bytes);
   if (plan.offload == Offload::optimizer) types.optimizer = kernels::Place::host;
   return types;

@@ -6,7 +6,7 @@
 
 namespace rehearse {
 
-// What the plan's recipe asks for (plan/recipe.h).
+// The types that the plan's recipe asks for (plan/recipe.h).
 struct StateTypes {
   kernels::Type value = kernels::Type::fp32;             // as kernels read it and ranks gather it
   kernels::Type fresh_gradient = kernels::Type::fp32;    // as a microbatch's backward pass adds to it
@@ -15,7 +15,7 @@ struct StateTypes {
   kernels::Type stepped_gradient = kernels::Type::fp32;  // as the optimizer reads it
   kernels::Type moment = kernels::Type::fp32;
   bool has_master = false;  // an fp32 weight beside the value, which is its rounding
-  kernels::Place optimizer = kernels::Place::device;  // where the state lies, and steps
+  kernels::Place optimizer = kernels::Place::device;  // where the state is kept and updated
 };
 StateTypes state_types(const Plan& plan);
 

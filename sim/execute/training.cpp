@@ -101,7 +101,7 @@ class Limits {
               "softmax, norms, rotary positions, gated activations, routers, permutations and the optimizer "
               "step can be executed only as fused kernels",
               fmt::format("{} = false", field), "true");
-    // Latent attention's is one kernel, scaled by YaRN or not.
+    // Latent attention's rotary kernel is always one kernel, scaled by YaRN or not.
     require(model_.latent || !plan_.fused_rotary || shape_on_one_rank(model_, plan_).fused_rotary, "model",
             "rotary positions with YaRN scaling cannot be executed unfused yet", model_.name,
             "a model without rope_scaling");
@@ -196,7 +196,7 @@ class Limits {
             "none, or schedule 1f1b");
   }
 
-  // What no rule above names.
+  // Kernels that no rule above names.
   void of_kernels() {
     const auto look_at = [this](const Block& block, const std::vector<Kernel>& kernels) {
       for (const Kernel& kernel : kernels) {

@@ -1,4 +1,4 @@
-// What is executed: the very Schedule and Work that are simulated, and the seed of everything random.
+// Which run is executed? The same Schedule and Work that are simulated, with the seed of all random numbers.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Training {
   LossScaling loss_scaling = {};  // of plans in fp16
 };
 
-// What no rank can run yet, though it is legal to plan it; empty when all can be run.
+// Violations of a legal plan that no rank can execute yet; empty when all of it can be executed.
 std::vector<Violation> not_executable(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

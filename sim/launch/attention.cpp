@@ -9,8 +9,8 @@ namespace {
 using kernels::AttentionBackward;
 using kernels::AttentionForward;
 
-// Places of the queries are this rank's or those of the whole sequence; of a ring, keys of step s have come
-// from the rank s places before.
+// Places of the queries: this rank's, or those of the whole sequence. In a ring, the keys of step s come from
+// the rank s places before.
 kernels::Tensor positions_of(const Launch& launch, std::int64_t places, std::int64_t step) {
   const Shape& shape = launch.bound.shape;
   if (places > shape.seq) return launch.positions(0, places);
@@ -37,14 +37,15 @@ struct KeysAndValues {
   kernels::Tensor key, value;
 };
 
-// All keys and then all values, as a collective left them.
+// All keys, then all values, as a collective stored them.
 KeysAndValues in_one(const Launch& launch, const kernels::AttentionShape& shape, TensorId both) {
   const std::int64_t rows = shape.keys.rows(), width = shape.kv_heads * shape.head_dim;
   return {launch.part(both, 0, rows, width),
           launch.part(both, rows * width, rows, shape.kv_heads * shape.v_head_dim)};
 }
 
-// What step `step` reads: of a ring the first its own, all others what arrives.
+// Keys and values of step `step`. The first step of a ring reads the rank's own, later steps read the
+// arriving ones.
 KeysAndValues keys_of_step(const Launch& launch, const kernels::AttentionShape& shape, std::size_t step) {
   const KernelTensors& reads = launch.kernel.reads;
   if (step > 0) return in_one(launch, shape, reads.in(Slot::arriving));
@@ -52,7 +53,7 @@ KeysAndValues keys_of_step(const Launch& launch, const kernels::AttentionShape& 
   return {launch.read_in(Slot::keys, shape.keys.rows()), launch.read_in(Slot::values, shape.keys.rows())};
 }
 
-// And the gradients that it writes.
+// The gradients that this step writes.
 KeysAndValues gradients_of_step(const Launch& launch, const kernels::AttentionShape& shape,
                                 std::size_t step) {
   const std::vector<TensorId> both = launch.kernel.writes.all_in(Slot::keys_and_values);
@@ -60,7 +61,7 @@ KeysAndValues gradients_of_step(const Launch& launch, const kernels::AttentionSh
   return {launch.write_in(Slot::keys, shape.keys.rows()), launch.write_in(Slot::values, shape.keys.rows())};
 }
 
-// Reads query, keys and values, of a ring also those that arrive. Writes output and log-sum-exp of every
+// Reads query, keys and values; in a ring also the arriving ones. Writes output and log-sum-exp of every
 // step.
 Calls forward(const Launch& launch, const Attention& attention) {
   AttentionForward call;
@@ -82,8 +83,8 @@ Calls forward(const Launch& launch, const Attention& attention) {
   return calls;
 }
 
-// Reads what the forward kernel does, its results and the output's gradient; writes the gradients of query,
-// keys and values of every step.
+// Reads the inputs and results of the forward kernel, and the output's gradient. Writes the gradients of
+// query, keys and values of every step.
 Calls backward(const Launch& launch, const Attention& attention) {
   AttentionBackward call;
   call.shape = shape_of(launch, attention);
@@ -120,7 +121,7 @@ RingGradients ring_gradients(const Launch& launch, TensorId query, TensorId both
           launch.part(both, rows * width, rows, launch.elements(both) / rows - width)};
 }
 
-// The last step writes keys' and values' apart.
+// The last step writes the gradients of keys and values separately.
 RingGradients ring_gradients_made(const Launch& launch) {
   const KernelTensors& writes = launch.kernel.writes;
   const std::int64_t rows = launch.bound.shape.tokens;
@@ -135,7 +136,7 @@ Calls attention_calls(const Launch& launch, const Attention& attention) {
   return attention.backward ? backward(launch, attention) : forward(launch, attention);
 }
 
-// A step's output begins the sum, or joins the one so far.
+// A step's output starts the sum, or is merged into the sum so far.
 Calls ring_merge_calls(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
   const std::int64_t rows = shape.tokens;
@@ -148,7 +149,7 @@ Calls ring_merge_calls(const Launch& launch) {
           kernels::AttentionMerge{shape.heads, part, of_part, output, log_sum}};
 }
 
-// A step's gradients begin the sum, or are added to the one so far.
+// A step's gradients start the sum, or are added to the sum so far.
 Calls ring_gradient_sum_calls(const Launch& launch) {
   const KernelTensors& reads = launch.kernel.reads;
   const RingGradients part = ring_gradients(launch, reads[0], reads.in(Slot::keys_and_values)),
@@ -167,7 +168,7 @@ Calls ring_gradient_sum_calls(const Launch& launch) {
           add(sum.value, part.value, made.value)};
 }
 
-// Keys and values in one tensor, the keys of all rows first.
+// Packs keys and values into one tensor, with the keys of all rows first.
 Calls ring_pack_calls(const Launch& launch) {
   const std::int64_t rows = launch.bound.shape.tokens;
   const TensorId packed = launch.kernel.writes[0];
@@ -177,7 +178,7 @@ Calls ring_pack_calls(const Launch& launch) {
           kernels::Cast{launch.read(1, rows), launch.part(packed, key, rows, value / rows)}};
 }
 
-// Our kernels wrote them in one tensor already.
+// Our kernels have already written both into one tensor.
 Calls ring_join_calls(const Launch& launch) {
   return {kernels::Cast{launch.whole(launch.kernel.reads[0]), launch.whole(launch.kernel.writes[0])}};
 }

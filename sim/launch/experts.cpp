@@ -18,7 +18,7 @@ kernels::Tensor places(const Launch& launch, std::int64_t rows) {
   return place;
 }
 
-// Rows to the order of their experts or back, with their weights where these move, too.
+// Moves rows to the order of their experts or back, with their weights where these move too.
 template <typename Move>
 Move move_rows(const Launch& launch, std::int64_t rows_in, std::int64_t rows_out, std::int64_t copies,
                const kernels::Tensor& place) {
@@ -34,7 +34,7 @@ Move move_rows(const Launch& launch, std::int64_t rows_in, std::int64_t rows_out
   return move;
 }
 
-// Between the token order and the order of experts, of which `sent` holds as many rows as are sent.
+// Moves rows between the token order and the order of experts. `sent` has as many rows as are sent.
 template <typename Move>
 Calls by_choice(const Launch& launch, TensorId sent, bool spreads) {
   const Experts& experts = *launch.bound.model.experts;
@@ -47,7 +47,7 @@ Calls by_choice(const Launch& launch, TensorId sent, bool spreads) {
       move_rows<Move>(launch, spreads ? tokens : rows, spreads ? rows : tokens, experts.per_token, place)};
 }
 
-// Where the rows between the GEMMs stand: of a context-parallel rank as its list of positions says.
+// Places of the rows between the GEMMs; on a context-parallel rank, from its list of positions.
 void number_tokens(const Launch& launch, kernels::TopK& call) {
   const std::int64_t first = launch.bound.first_position;
   call.in_turn = true;
@@ -103,7 +103,7 @@ Calls unpermute_calls(const Launch& launch) {
   return by_choice<CollectRows>(launch, launch.kernel.reads[0], false);
 }
 
-// What came from one rank after the other, by local expert, or back: blocks change places.
+// Swaps blocks: rows in the order of source ranks are sorted by local expert, or back.
 Calls sort_calls(const Launch& launch, bool by_expert) {
   const Plan& plan = launch.bound.plan;
   const std::int64_t sources = std::int64_t{plan.ep} * plan.etp;

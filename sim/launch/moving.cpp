@@ -1,5 +1,5 @@
-// The pointwise kernels that other files of this folder launch: those that move rows, and those of the loss,
-// of state spaces and of rings.
+// The pointwise kernels that other files of this folder launch: kernels that move rows, and those of the
+// loss, of state spaces and of rings.
 #include "launch/views.h"
 
 namespace rehearse {

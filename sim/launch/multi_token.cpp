@@ -2,7 +2,7 @@
 
 namespace rehearse {
 
-// {embedding, hidden state} beside each other.
+// Puts {embedding, hidden state} side by side.
 Calls join_columns_calls(const Launch& launch) {
   const std::int64_t rows = launch.bound.shape.rows, width = launch.bound.shape.hidden;
   const kernels::Tensor both = launch.write(0, rows);
@@ -10,7 +10,7 @@ Calls join_columns_calls(const Launch& launch) {
           kernels::Cast{launch.read(1, rows), both.slice(width, width)}};
 }
 
-// Their gradients apart.
+// Separates the gradients of both.
 Calls part_columns_calls(const Launch& launch) {
   const std::int64_t rows = launch.bound.shape.rows, width = launch.bound.shape.hidden;
   const kernels::Tensor both = launch.read(0, rows);
@@ -18,7 +18,7 @@ Calls part_columns_calls(const Launch& launch) {
           kernels::Cast{both.slice(width, width), launch.write(1, rows)}};
 }
 
-// Of all rows, as each rank made its columns of them, this rank's rows whole.
+// Each rank computed its columns of all rows. Joins them to complete rows, for this rank's rows.
 Calls join_shards_calls(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
   const std::int64_t width = shape.hidden / shape.tp;
@@ -31,7 +31,7 @@ Calls join_shards_calls(const Launch& launch) {
   return calls;
 }
 
-// Of the gradient of all rows this rank's columns.
+// Takes this rank's columns out of the gradient of all rows.
 Calls own_shard_calls(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
   const std::int64_t width = shape.hidden / shape.tp;

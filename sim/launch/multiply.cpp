@@ -8,7 +8,7 @@ namespace {
 
 using kernels::Multiply;
 
-// Leading reads that lie side by side: the first, widened to all of them.
+// Leading reads that are side by side: the first one, widened to cover all of them.
 kernels::Tensor operand(const Launch& launch, std::int64_t rows, std::int64_t columns) {
   kernels::Tensor view = launch.read(0, rows);
   view.columns = columns;
@@ -23,8 +23,8 @@ TensorId input_of(const Launch& launch) {
   return launch.kernel.reads.in(Slot::input);
 }
 
-// Of an fp8 GEMM: `height` x `width` of a weight, by rows from element `first` on; or by columns, one
-// expert's after the other, behind all of its rows.
+// The weight of an fp8 GEMM, as `height` x `width`. By rows, it starts at element `first`. By columns, it
+// follows all rows, one expert after the other.
 kernels::Tensor fp8_weight(const Launch& launch, TensorId id, bool by_columns, std::int64_t first,
                            std::int64_t height, std::int64_t width) {
   kernels::Tensor view = launch.part(id, 0, height, width);
@@ -34,7 +34,7 @@ kernels::Tensor fp8_weight(const Launch& launch, TensorId id, bool by_columns, s
   return view;
 }
 
-// Of what a layer makes, the first column that this GEMM does: one that runs again may make less of it.
+// The first column of a layer's output that this GEMM writes. A recomputed GEMM may write fewer columns.
 std::int64_t first_of_layer(const Launch& launch, TensorId weight) {
   const std::vector<Kernel>& kernels = launch.bound.block.forward;
   const auto whole = std::ranges::find_if(kernels, [weight](const Kernel& kernel) {
@@ -44,7 +44,7 @@ std::int64_t first_of_layer(const Launch& launch, TensorId weight) {
   return whole == kernels.end() ? first : first - launch.first_column(whole->writes[0]);
 }
 
-// y = x w^T + bias, or one expert after the other. A part of the columns needs its part of the weight.
+// y = x w^T + bias, or one expert after the other. A part of the columns needs that part of the weight.
 Multiply forward(const Launch& launch, const Gemm& gemm) {
   Multiply call;
   call.a = operand(launch, gemm.m * gemm.batch, gemm.k);
@@ -88,7 +88,7 @@ Multiply weight_gradient(const Launch& launch, const Gemm& gemm) {
   return call;
 }
 
-// The same of fp8 operands, which come by columns: dw += dy^T (x^T)^T. Experts' rows lie side by side in
+// dw += dy^T (x^T)^T, for fp8 operands, which are stored by columns. Rows of the experts are side by side in
 // them.
 Multiply fp8_weight_gradient(const Launch& launch, const Gemm& gemm) {
   Multiply call;
@@ -102,7 +102,7 @@ Multiply fp8_weight_gradient(const Launch& launch, const Gemm& gemm) {
   return call;
 }
 
-// The experts' operands lie one after the other; or side by side, as what was quantized by columns.
+// The experts' operands follow one another, or are side by side if quantized by columns.
 void step_through_experts(Multiply& call, std::int64_t batch) {
   const auto step = [](const kernels::Tensor& operand) {
     return operand.columns < operand.stride ? operand.columns : operand.rows * operand.stride;
@@ -113,7 +113,7 @@ void step_through_experts(Multiply& call, std::int64_t batch) {
   call.step_c = call.c.rows * call.c.stride;
 }
 
-// Rows of a and c, `chunks` times.
+// Cuts the rows of a and c into `chunks` parts.
 Calls cut(const Multiply& whole, std::int64_t chunks) {
   Calls calls;
   const auto move_down = [](kernels::Tensor& tensor, std::int64_t rows) {

@@ -45,8 +45,8 @@ const Gemm* product_that_makes(const Block& block, TensorId tensor) {
   return nullptr;
 }
 
-// Gate and up projection are one operand of an activation, and so are their gradients of its backward pass,
-// also where a GEMM each makes them.
+// Gate and up projection form one operand of an activation, and so do their gradients in the backward pass.
+// This also holds where a separate GEMM writes each.
 void place_activation(const Block& block, const std::vector<TensorId>& ids, const Gemm* product,
                       std::vector<TensorPlace>& places) {
   if (ids.size() < 2 || product == nullptr) return;

@@ -15,8 +15,8 @@ ActivationKind activation_of(const Model& model) {
   return model.squared_relu ? ActivationKind::squared_relu : ActivationKind::gelu;
 }
 
-// Vectors of a row that are normalised one by one: groups of a state space or heads. The weight of groups
-// has a number for each column. Heads share the weight of one vector, and lie beside others in a matrix.
+// Vectors of a row that are normalized one by one: groups of a state space, or heads. The weight of groups
+// has a number for each column. Heads share the weight of one vector, and are next to others in a matrix.
 NormShape norm_shape(const Launch& launch, TensorId input, TensorId weight, bool centred) {
   const std::int64_t width = launch.kernel.width, groups = launch.elements(weight) / width;
   const TensorPlace& place = launch.bound.places[static_cast<std::size_t>(input)];
@@ -26,7 +26,7 @@ NormShape norm_shape(const Launch& launch, TensorId input, TensorId weight, bool
   return shape;
 }
 
-// Rows of a tensor of which parts are normalised.
+// Rows of a tensor whose parts are normalized.
 kernels::Tensor vectors(const Launch& launch, TensorId id, std::int64_t groups) {
   return launch.rows(id, launch.elements(id) / (launch.kernel.width * groups));
 }
@@ -58,7 +58,7 @@ Calls norm_weight_gradient(const Launch& launch, bool centred) {
                              launch.whole_write(Slot::bias)}};
 }
 
-// The input is as wide again where it is gated.
+// A gated input is twice as wide.
 Calls activation(const Launch& launch) {
   const std::int64_t rows = launch.elements(launch.kernel.writes[0]) / launch.kernel.width;
   Activation call{activation_of(launch.bound.model),
@@ -84,14 +84,14 @@ Calls activation_backward(const Launch& launch) {
   return {call};
 }
 
-// Rows of a residual stream, where a bias has as many columns.
+// Rows of a residual stream; a bias has one number for each column.
 std::int64_t stream_rows(const Launch& launch, TensorId id) {
   return launch.elements(id) / launch.bound.shape.hidden;
 }
 
-// Of rows between the GEMMs, numbered by position and then by sequence of the global batch. A
-// context-parallel rank has a chunk from either end of the sequence; what sequence parallelism leaves of them
-// lies in one.
+// Random numbers for rows between the GEMMs, counted by position and then by sequence of the global batch. A
+// context-parallel rank has a chunk from either end of the sequence. With sequence parallelism, a rank's rows
+// are all in one chunk.
 Draws draws_of_rows(const BoundBlock& bound) {
   const Shape& shape = bound.shape;
   const std::int64_t own = shape.batch * shape.hidden, all = bound.plan.global_batch * shape.hidden;
@@ -109,7 +109,7 @@ Draws draws_of_rows(const BoundBlock& bound) {
   return both;
 }
 
-// Of probabilities, which are split by head within each sequence.
+// Random numbers for probabilities, which are split by head within each sequence.
 Draws draws_of_scores(const BoundBlock& bound) {
   const Shape& shape = bound.shape;
   const std::int64_t own = shape.heads * shape.seq * shape.seq, all = bound.plan.tp * own;
@@ -169,8 +169,8 @@ kernels::Tensor table(const Launch& launch, TensorId id) {
   return launch.rows(id, launch.elements(id) / launch.bound.shape.hidden);
 }
 
-// Places of the rows between the GEMMs, and the table in which their positions count: of a context-parallel
-// rank the whole, else from the position of the first row on.
+// Places of the rows between the GEMMs, and the table of positions. A context-parallel rank has the whole
+// table, other ranks have it from the position of their first row on.
 struct Placed {
   kernels::Tokens tokens;
   kernels::Tensor table;
@@ -208,9 +208,9 @@ Calls positions_backward(const Launch& launch) {
   return {PositionsBackward{places.tokens, launch.read(0, rows), places.table}};
 }
 
-// Rows of what is quantized: of the matrix that it shares, or as the GEMM has them that reads the result
-// `to`. What ranks gather first, and what only a maximum is sought of, is of the residual stream where it can
-// be.
+// Number of rows of a quantized tensor. It is that of the matrix that the tensor shares, or that of the GEMM
+// that reads the result `to`. Tensors that ranks gather first, or whose maximum alone is computed, have rows
+// of the residual stream where possible.
 std::int64_t quantized_rows(const Launch& launch, TensorId from, TensorId to, bool by_columns) {
   const TensorPlace& place = launch.bound.places[static_cast<std::size_t>(from)];
   if (!place.has_own_matrix()) return place.rows;
@@ -221,7 +221,7 @@ std::int64_t quantized_rows(const Launch& launch, TensorId from, TensorId to, bo
   return elements % width == 0 ? elements / width : 1;
 }
 
-// Tensors side by side, as `call.input`, of the rows that quantized_rows() finds.
+// Sets `call.input` to tensors side by side, with the rows of quantized_rows(). Returns the rows.
 template <typename Quantizing>
 std::int64_t take_input(const Launch& launch, bool by_columns, Quantizing& call) {
   const std::vector<TensorId> from = launch.kernel.reads.all_in(Slot::operand);
@@ -233,7 +233,7 @@ std::int64_t take_input(const Launch& launch, bool by_columns, Quantizing& call)
   return rows;
 }
 
-// To rows, to columns or to both.
+// Quantizes to rows, to columns or to both.
 Calls quantize(const Launch& launch) {
   const TensorId by_rows = launch.kernel.writes.in(Slot::operand),
                  by_columns = launch.kernel.writes.in(Slot::columns);
@@ -252,7 +252,7 @@ Calls find_maximum(const Launch& launch) {
   return {call};
 }
 
-// Of the columns that lie side by side.
+// Sums over the columns that are side by side.
 Calls bias_gradient(const Launch& launch) {
   const TensorId bias = launch.kernel.writes[0];
   std::int64_t elements = 0;
@@ -262,7 +262,7 @@ Calls bias_gradient(const Launch& launch) {
   return {BiasGradient{gradient, launch.whole(bias)}};
 }
 
-// Of experts that tokens visit in turn none has more than others.
+// Experts that tokens visit in turn all have the same number of tokens.
 Calls count_choices(const Launch& launch) {
   if (launch.bound.experts_in_turn) return {};
   return {CountChoices{launch.integers(launch.kernel.reads[0], launch.bound.shape.rows),
@@ -342,8 +342,8 @@ Calls pointwise_calls(const Launch& launch, Pointwise type) {
   }
 }
 
-// {gradient, moments, weight} or {gradient, moments, master}, then the scale where gradients are clipped; a
-// lower precision's weight is written last.
+// {gradient, moments, weight} or {gradient, moments, master}, then the scale where gradients are clipped. A
+// weight of lower precision is written last.
 kernels::Adam adam_of(const BoundBlock& scratch, const Kernel& kernel) {
   const Launch launch{scratch, kernel};
   Adam call;

@@ -1,4 +1,4 @@
-// Keys or values for each head of queries, out of those that a group shares, and the sum of their gradients.
+// Repeats the keys or values that a group shares for each of its query heads, and sums their gradients.
 #include "launch/views.h"
 
 namespace rehearse {
@@ -16,7 +16,7 @@ Calls spread(const Shape& shape, const kernels::Tensor& shared, const kernels::T
   return calls;
 }
 
-// As many at a time as an Add takes, of which the first is the sum so far.
+// Sums as many at a time as an Add takes. The first of them is the sum so far.
 Calls collect(const Shape& shape, const kernels::Tensor& repeated, const kernels::Tensor& shared) {
   const std::int64_t width = repeated.columns / shape.heads, group = shape.heads / shape.kv_heads;
   Calls calls;

@@ -2,7 +2,7 @@
 
 namespace rehearse {
 
-// {query, shared key, keys and values} to {query, key, value}; the backward pass their gradients back.
+// {query, shared key, keys and values} to {query, key, value}; in the backward pass, their gradients back.
 Calls latent_rotary_calls(const Launch& launch, bool back) {
   const LatentAttention& latent = *launch.bound.model.latent;
   const std::int64_t rows = launch.bound.shape.tokens;

@@ -1,4 +1,4 @@
-// What stands between the GEMMs of a Mamba-2 layer.
+// Kernels between the GEMMs of a Mamba-2 layer.
 #include <algorithm>
 
 #include "launch/views.h"
@@ -9,7 +9,7 @@ namespace {
 
 namespace k = kernels;
 
-// Of whole sequences, of which context-parallel ranks scan heads.
+// Tokens of whole sequences. Context-parallel ranks divide their heads.
 k::Tokens scanned_tokens(const Launch& launch) {
   const Shape& shape = launch.bound.shape;
   return {shape.batch, shape.seq * shape.cp, true, {}};
@@ -28,14 +28,14 @@ k::ScanShape scan_shape(const Launch& launch) {
   return shape;
 }
 
-// Of a vector with a number for each head of a tensor-parallel rank, those that are scanned here.
+// The scanned heads of a vector that has a number for each head of a tensor-parallel rank.
 k::Tensor of_heads(const Launch& launch, TensorId vector) {
   const std::int64_t heads = launch.elements(vector) / launch.bound.shape.cp;
   return launch.whole(vector).slice(launch.bound.context_rank * heads, heads);
 }
 
-// Neighbouring channels that are convolved here: of a token's row, and of those that a tensor-parallel rank
-// has weights for. A row of the weight is a channel.
+// Neighbouring channels that are convolved here: their place in a token's row, and among the channels for
+// which a tensor-parallel rank has weights. A row of the weight is a channel.
 struct Channels {
   std::int64_t first = 0, first_weight = 0, count = 0;
 
@@ -61,7 +61,7 @@ std::vector<Channels> channels_of(const Launch& launch) {
   return ranks > 1 ? all : std::vector<Channels>{{0, 0, first}};
 }
 
-// To be added to, of a microbatch.
+// Clears the sums of a microbatch before values are added.
 k::Call cleared(k::Tensor sums) {
   k::Randomise zero;
   zero.output = sums;
@@ -117,8 +117,8 @@ Calls scan_calls(const Launch& launch) {
                   launch.write(1, rows), launch.write(0, rows)}};
 }
 
-// Reads {output's gradient, gate, convolved, steps, ungated, step bias, decay, skip}; writes the gradients of
-// {gate, convolved, steps}, sums for the three parameters, and what each token adds to the decay's.
+// Reads {output's gradient, gate, convolved, steps, ungated, step bias, decay, skip}. Writes the gradients of
+// {gate, convolved, steps}, sums for the three parameters, and each token's contribution to the decay's.
 Calls scan_backward_calls(const Launch& launch) {
   const std::vector<TensorId>&reads = launch.kernel.reads, &writes = launch.kernel.writes;
   const k::ScanShape shape = scan_shape(launch);
@@ -137,7 +137,7 @@ Calls scan_backward_calls(const Launch& launch) {
 }
 
 // Context-parallel ranks exchange whole pairs of chunks, one from either end of the sequence (places of
-// Plan's ranks): what came from one rank after the other is put in the order of the sequence, or back.
+// Plan's ranks). This puts chunks in the order of source ranks into the order of the sequence, or back.
 Calls order_calls(const Launch& launch, bool by_sequence) {
   const Shape& shape = launch.bound.shape;
   const std::int64_t chunks = 2 * shape.cp, rows = shape.seq / 2 * shape.batch;
@@ -157,7 +157,7 @@ Calls order_calls(const Launch& launch, bool by_sequence) {
   return calls;
 }
 
-// Adds what a microbatch summed up: reads the sums, writes the gradients in the same order.
+// Adds the sums of a microbatch: reads the sums, writes the gradients in the same order.
 Calls added_sums_calls(const Launch& launch) {
   Calls calls;
   for (std::size_t i = 0; i < launch.kernel.reads.size(); ++i)

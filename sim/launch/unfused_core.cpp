@@ -53,7 +53,7 @@ class Core {
     return call;
   }
 
-  // The query heads of a group add up.
+  // Contributions of a group's query heads are added.
   Multiply key_product(const Operand& squares, const Operand& queries, const Operand& keys) const {
     Multiply call = product(squares, true, queries, false, keys);
     call.accumulate = member_ > 0;

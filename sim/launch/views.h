@@ -13,16 +13,16 @@ struct Launch {
   const Tensor& tensor(TensorId id) const { return bound.block.tensors[static_cast<std::size_t>(id)]; }
   std::int64_t elements(TensorId id) const { return static_cast<std::int64_t>(tensor(id).elements); }
 
-  // As `rows` rows; a tensor in a shared matrix has that matrix's rows.
+  // The tensor as `count` rows. A tensor in a shared matrix has that matrix's rows.
   kernels::Tensor rows(TensorId id, std::int64_t count) const;
-  // Elements `first` .. of a tensor with a matrix of its own, as height x width.
+  // Elements from `first` on of a tensor with a matrix of its own, as height x width.
   kernels::Tensor part(TensorId id, std::int64_t first, std::int64_t height, std::int64_t width) const;
   kernels::Tensor whole(TensorId id) const { return part(id, 0, 1, elements(id)); }
   kernels::Tensor integers(TensorId id, std::int64_t height) const;  // a tensor of int32
 
   kernels::Tensor read(std::size_t i, std::int64_t count) const { return rows(kernel.reads.at(i), count); }
   kernels::Tensor write(std::size_t i, std::int64_t count) const { return rows(kernel.writes.at(i), count); }
-  // The tensor in a slot, as rows or as one row; not given where the slot is empty.
+  // The tensor in a slot, as rows or as one row. Not given where the slot is empty.
   kernels::Tensor read_in(Slot slot, std::int64_t count) const { return rows_in(kernel.reads, slot, count); }
   kernels::Tensor write_in(Slot slot, std::int64_t count) const {
     return rows_in(kernel.writes, slot, count);
@@ -33,7 +33,7 @@ struct Launch {
   std::int64_t first_column(TensorId id) const {
     return bound.places[static_cast<std::size_t>(id)].first_column;
   }
-  // Two tensors that lie side by side, as one; or the first alone.
+  // Two tensors that are side by side, as one, or only the first.
   kernels::Tensor with_neighbour(const std::vector<TensorId>& ids, std::size_t i, std::int64_t count) const;
 
   bool multiplies_quantized() const {
@@ -41,7 +41,8 @@ struct Launch {
   }
 
   kernels::Tokens tokens() const;  // of this rank's microbatch
-  // Where `count` places from `first` on stand, counted over all context-parallel ranks; not given without.
+  // Positions in the sequence of `count` places from `first` on, counted over all context-parallel ranks. Not
+  // given without context parallelism.
   kernels::Tensor positions(std::int64_t first, std::int64_t count) const {
     return bound.positions.given() ? bound.positions.slice(first, count) : kernels::Tensor();
   }
@@ -74,21 +75,21 @@ Calls sum_repeated_calls(const Launch& launch);
 Calls loss_calls(const Launch& launch, Pointwise type);
 Calls top_k_calls(const Launch& launch);
 Calls top_k_backward_calls(const Launch& launch);
-// What lies side by side among the channels that a tensor-parallel rank of a state space convolves: its
-// input, then what maps it to states, then states to the output.
+// Sizes of the parts of the channels that a tensor-parallel rank of a state space convolves. They are its
+// input, the map to states, and the map from states to the output.
 std::vector<std::int64_t> parts_of_channels(const Launch& launch);
 Calls convolution_calls(const Launch& launch);
 Calls convolution_backward_calls(const Launch& launch);
 Calls scan_calls(const Launch& launch);
 Calls scan_backward_calls(const Launch& launch);
-// What a module of multi-token prediction joins and takes apart.
+// Calls of an MTP layer: they join and separate the embedding and the hidden state.
 Calls join_columns_calls(const Launch& launch);
 Calls part_columns_calls(const Launch& launch);
 Calls join_shards_calls(const Launch& launch);
 Calls own_shard_calls(const Launch& launch);
 Calls order_calls(const Launch& launch, bool by_sequence);  // of chunks of sequences
 Calls added_sums_calls(const Launch& launch);               // of parameters of a state space
-// What a ring packs, joins and adds up.
+// Calls of a ring: they pack, join and sum.
 Calls ring_pack_calls(const Launch& launch);
 Calls ring_join_calls(const Launch& launch);
 Calls ring_merge_calls(const Launch& launch);

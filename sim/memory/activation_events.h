@@ -1,4 +1,4 @@
-// In which order do the activations of a rank's microbatches come, leave for the host, return and go?
+// In which order are the activations of a rank's microbatches allocated, offloaded, reloaded and released?
 //
 // The peak in bytes (memory.h), the allocator's replay (reserved.h) and the list of live microbatches read
 // this one stream of events.
@@ -14,11 +14,11 @@ namespace rehearse {
 
 struct ActivationEvent {
   enum class Kind : std::uint8_t {
-    reloads,    // what lies on the host is being copied back
-    offloaded,  // the copy at the host counts: an op waits for it
+    reloads,    // the copy from the host to the GPU runs
+    offloaded,  // the copy at the host counts as complete: an op waits for it
     begins,     // the first part of a pass
     ends,       // its last part
-    ran_before  // a part of a pass that ran beside another, which was listed as `backward` there
+    ran_before  // a part of a pass that ran beside another, already listed as `backward` there
   };
   Kind kind;
   std::size_t op;  // index in the rank's list: of the copy, or of the pass
@@ -26,8 +26,8 @@ struct ActivationEvent {
       nullptr;  // of begins and ends: the backward pass that takes turns with this forward pass
 };
 
-// By op of a rank, the backward whose kernels take turns with those of this forward (pair_passes); 0: none.
-// Empty where no passes do, or where activations go to the host between passes.
+// By op of a rank: the backward whose kernels take turns with those of this forward (pair_passes); 0: none.
+// Empty where no passes take turns, or where activations are offloaded between passes.
 std::vector<std::size_t> backwards_beside(const RankOps& ops);
 
 // Calls visit(event) for each event of stages below `stages`, in the order of the rank's compute stream.
@@ -65,7 +65,7 @@ void walk_activations(const RankOps& ops, std::size_t stages, Visit visit) {
 template <typename At>
 void walk_live_bytes(const RankOps& ops, const std::vector<StageBytes>& stages, At at) {
   using Kind = ActivationEvent::Kind;
-  // All but what the loss keeps goes to the host.
+  // All saved tensors are offloaded, except those of the loss.
   const auto sent = [&](const Op& op) { return LiveBytes{stages[op.stage].saved.others(), 0}; };
   LiveBytes live;
   walk_activations(ops, stages.size(), [&](const ActivationEvent& event) {

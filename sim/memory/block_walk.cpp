@@ -87,7 +87,7 @@ Marks BlockWalk::and_output_gradient(Marks marks) const {
   return marks;
 }
 
-// Each weight gradient as soon as what it reads is there.
+// Each weight gradient runs as soon as its inputs are there.
 BlockWalk::Kernels BlockWalk::autograd_order() const {
   Kernels order;
   Kernels waiting = pointers(block_.backward_weight);
@@ -114,9 +114,8 @@ BlockWalk::Kernels BlockWalk::autograd_order() const {
   return order;
 }
 
-// On the stream of the compute kernels. A collective runs on another, which waits for an event of this one
-// and is waited for (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, syncStreams). Autograd adds the
-// gradient of a parameter to those before by a kernel of its own.
+// Launches on the stream of the compute kernels; for a collective see WalkOptions::collective. Autograd adds
+// the gradient of a parameter to earlier ones by a separate kernel.
 std::int32_t BlockWalk::launches(const Kernel& kernel) const {
   if (std::holds_alternative<Collective>(kernel.what)) return collective_launches_;
   std::int32_t launches = 1;

@@ -1,8 +1,8 @@
-// When do the activations of a block come to life and die while its kernels are launched?
+// When are the activations of a block allocated and released while its kernels are launched?
 //
-// A tensor comes when a kernel writes it and goes after the last kernel that reads it, as PyTorch's autograd
-// frees it. In op B each weight gradient follows the input gradient of its step. Gradients of parameters lie
-// in the accumulator, all-reduces work in place.
+// A tensor is allocated when a kernel writes it. It is released after the last kernel that reads it, as in
+// PyTorch's autograd. In op B each weight gradient follows the input gradient of its step. Gradients of
+// parameters lie in the accumulator. All-reduces work in place.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +26,16 @@ struct TensorEvent {
 };
 using TensorEvents = std::vector<TensorEvent>;
 
-// What happens to the tensors of a block as one of its ops runs, in order. What is there before it, and stays
-// after it, makes no event: what is saved between F and B or I, what is kept between I and W.
+// Changes of a block's tensors while one of its ops runs, in order. Tensors that exist before the op and stay
+// after it make no event: saved ones between F and B or I, kept ones between I and W.
 struct BlockEvents {
   TensorEvents forward;          // from the input on; the output stays
   TensorEvents backward;         // with the recompute, to the input's gradient
   TensorEvents backward_input;   // the same of op I
   TensorEvents backward_weight;  // of op W
   TensorEvents recompute = {};   // alone: of a block that is recomputed together with the next one
-  TensorEvents backward_of_recomputed = {};        // and what follows it, in op B
-  TensorEvents backward_input_of_recomputed = {};  // in op I
+  TensorEvents backward_of_recomputed = {};        // of op B after that recompute
+  TensorEvents backward_input_of_recomputed = {};  // of op I after it
 };
 
 // Tensors of a block that are there at some moment, by TensorId.
@@ -43,9 +43,9 @@ using Marks = std::vector<bool>;
 
 struct WalkOptions {
   bool of_parameters = false;  // the gradients of parameters come too, and stay
-  // Launches of a collective that share the queue of the compute kernels. It runs on a stream of its own,
-  // which waits for an event of theirs and is waited for (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp,
-  // syncStreams).
+  // Launches of a collective in the queue of the compute kernels. The collective runs on a stream of its own,
+  // which waits for an event of theirs; later they wait for its event
+  // (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, syncStreams).
   std::int32_t collective = 2;
 };
 
@@ -53,16 +53,16 @@ class BlockWalk {
  public:
   explicit BlockWalk(const Block& block, const WalkOptions& options = {});
 
-  // Tensors that are allocated as activations: not parameters nor what the data loader holds.
+  // Tensors that are allocated as activations: no parameters, and nothing that the data loader holds.
   const Marks& counted() const { return counted_; }
 
   Marks input() const { return marked({block_.input}); }
   Marks saved() const { return marked(block_.saved); }
-  Marks before_recompute() const;  // saved, and what the block before makes anew
-  Marks again() const;             // what the backward reads once the recompute has run
+  Marks before_recompute() const;  // saved, and the input that the recompute of the block before writes
+  Marks again() const;             // tensors that the backward reads and that exist after the recompute
   Marks kept() const { return read_before_written(block_.backward_weight); }
   Marks and_output_gradient(Marks marks) const;
-  // `in_groups`: some block joins another, so that recomputes may run alone; else those lists are empty.
+  // `in_groups`: some block joins another, so recomputes may run alone. Otherwise those lists are empty.
   BlockEvents events(bool in_groups) const;
 
  private:
@@ -79,7 +79,7 @@ class BlockWalk {
   Marks counted_, of_parameters_;
 };
 
-// Whether some of its blocks are recomputed together.
+// Whether some blocks of `work` are recomputed together.
 bool recomputes_in_groups(const Work& work);
 
 }  // namespace rehearse

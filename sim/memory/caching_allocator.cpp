@@ -60,7 +60,7 @@ CachingAllocator::Handle CachingAllocator::take_free(std::int64_t bytes, bool sm
   return handle;
 }
 
-// What is left over behind the first `bytes` of a block is free.
+// The rest of a block behind its first `bytes` becomes free.
 void CachingAllocator::split(Handle handle, std::int64_t bytes) {
   const Block whole = at(handle);
   const Handle rest =
@@ -115,7 +115,7 @@ void CachingAllocator::free(Handle handle) {
   pool(at(handle).is_small).insert(handle);
 }
 
-// Blocks of a stream are looked at in the order in which they were freed, as process_events() does.
+// Blocks of a stream are checked in the order in which they were freed, as process_events() does.
 void CachingAllocator::reach(std::int64_t moment) {
   while (!used_elsewhere_.empty() && used_elsewhere_.front().until <= moment) {
     const Handle handle = used_elsewhere_.front().handle;

@@ -1,10 +1,13 @@
 // Which segments does PyTorch's caching allocator reserve for a sequence of allocations?
 //
-// c10/cuda/CUDACachingAllocator.cpp with its settings as shipped: sizes are rounded up to 512 bytes; up to
-// 1 MiB comes out of segments of 2 MiB, more out of others: of 20 MiB for less than 10 MiB, else of its own
-// size in whole 2 MiB. The smallest free block that is large enough is taken, of equal ones the one at the
-// lowest address, and split if more than 1 MiB (of small ones 512 bytes) would be left over; a freed one
-// joins its free neighbours of the segment. Whole free segments are given back only when there is no room for
+// Rules of c10/cuda/CUDACachingAllocator.cpp with its default settings:
+// - Sizes are rounded up to 512 bytes.
+// - Up to 1 MiB comes out of segments of 2 MiB. Less than 10 MiB comes out of segments of 20 MiB. More gets a
+//   segment of its own size in whole 2 MiB.
+// - The smallest free block that is large enough is taken, of equal ones the one at the lowest address.
+// - It is split if more than 1 MiB (small ones: 512 bytes) would be left over.
+// - A freed block joins its free neighbours in the segment.
+// - Whole free segments are returned only when there is no room for another.
 // another.
 #pragma once
 
@@ -22,7 +25,7 @@ class CachingAllocator {
   using Handle = std::int32_t;  // of a block that was allocated and not freed
   static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
-  // `capacity_bytes`: of all segments. Where even what was given back makes no room, it is exceeded.
+  // `capacity_bytes`: of all segments. It is exceeded if even returned segments make no room.
   explicit CachingAllocator(std::int64_t capacity_bytes = kUnlimited) : capacity_(capacity_bytes) {}
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
@@ -30,10 +33,10 @@ class CachingAllocator {
   Handle allocate(std::int64_t bytes);
   void free(Handle handle);
 
-  // Tensor.record_stream: other streams use the block until `moment`, and it is not taken before. Moments of
-  // the calls do not fall by more than what is in flight.
+  // Tensor.record_stream: other streams use the block until `moment`, and it is not reused before. Moments of
+  // successive calls may fall, but by no more than the launches in flight.
   void free_at(Handle handle, std::int64_t moment) { used_elsewhere_.push_back({moment, handle}); }
-  // The other streams have come to `moment`.
+  // The other streams have reached `moment`.
   void reach(std::int64_t moment);
 
   std::int64_t most_reserved_bytes() const { return most_reserved_; }    // in segments

@@ -1,9 +1,9 @@
-// Does a plan fit: has each GPU room for all that lies on it?
+// Does a plan fit: has each GPU room for all its memory?
 //
 // Counted: the peak of PyTorch's allocator (memory/memory.h), CUDA's context and NCCL's buffers
-// (cost/communicators.h). What the allocator reserves beyond its peak (memory/reserved.h) is no part
-// of it: free segments are given back before the allocator gives up. Fragments in use are not given back:
-// where they do not fit, the plan needs another setting of the allocator (memory/verdict.h).
+// (cost/communicators.h). Not counted: free segments, which the allocator reserves beyond its peak
+// (memory/reserved.h). It returns them before it gives up. It cannot return fragments in use. Where they do
+// not fit, the plan needs another setting of the allocator (memory/verdict.h).
 #pragma once
 
 #include <optional>
@@ -15,10 +15,10 @@
 
 namespace rehearse {
 
-// Bytes of NCCL's buffers on one GPU by communicator, and of a dispatcher's by its name: {"world", 4e8}, ...
+// Buffer bytes on one GPU: NCCL's by communicator, and the dispatcher's by its name: {"world", 4e8}, ...
 using NcclBuffers = std::vector<std::pair<std::string, double>>;
 
-// What lies on a GPU that PyTorch's allocator knows nothing of. Zeros where there is no CUDA and no NCCL.
+// Memory of a GPU outside PyTorch's allocator. Zeros where there is no CUDA and no NCCL.
 struct OutsideAllocator {
   double context_bytes = 0;
   NcclBuffers communicators = {};
@@ -40,20 +40,21 @@ struct Footprint {
   bool fragments_fit() const { return reserved_bytes.value_or(0) + outside.all() <= capacity_bytes; }
 };
 
-// All that lies on the GPUs of each rank of `memory`; `outside` is by pipeline rank, or empty for nothing.
+// Memory on the GPUs of each rank of `memory`. `outside`: by pipeline rank, or empty for none.
 std::vector<Footprint> footprints(const std::vector<RankMemory>& memory,
                                   const std::vector<OutsideAllocator>& outside, double capacity_bytes);
 
-// The GPU with the least room, the first of equal ones: the plan fits when it does. Zeros for none.
+// The GPU with the least room, the first of equal ones. The plan fits if this GPU has room. Zeros for no
+// GPUs.
 Footprint fullest(const std::vector<Footprint>& gpus);
 
-// "61.2 GB at the peak, CUDA's context 1.06 GB, NCCL's buffers 3.1 GB"
+// Like "61.2 GB at the peak, CUDA's context 1.06 GB, NCCL's buffers 3.1 GB".
 std::string parts_in_words(const Footprint& gpu);
 
 // "20.1 GB (23.5 %) free", or "too much".
 std::string room_in_words(const Footprint& gpu);
 
-// "pipeline rank 0 needs 65.4 GB of 85.5 GB: 61.2 GB at the peak, ...", the parts where there are several.
+// "pipeline rank 0 needs 65.4 GB of 85.5 GB: 61.2 GB at the peak, ..."; parts only if there are several.
 std::string in_words(const Footprint& gpu);
 
 }  // namespace rehearse

@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-// The bytes of one repeat of a block. `again`: what its backward reads once its recompute has run, alone.
+// Bytes of one repeat of a block. `again`: tensors that its backward reads after a recompute that ran alone.
 struct BlockBytes {
   bool has_loss = false;
   LiveBytes saved, kept, again, input, output_gradient;
@@ -77,7 +77,7 @@ void raise(LiveBytes& most, const LiveBytes& candidate) {
   if (candidate.total > most.total) most = candidate;
 }
 
-// Layers that are recomputed together: one block, repeated, or a block and those that join it.
+// Layers that are recomputed together: one repeated block, or a block and those that join it.
 struct Group {
   std::vector<const BlockBytes*> blocks;
   double repeats = 1;
@@ -104,8 +104,9 @@ LiveBytes sum_of(const Group& group, LiveBytes BlockBytes::*what) {
   return sum;
 }
 
-// Its blocks are recomputed one after the other, the last with its backward (`whole`); then the others'
-// `rest` follows, last first. `kept`: what stays of those that are through.
+// The blocks of a group are recomputed one after the other. The last one runs its backward (`whole`) right
+// after its recompute. The backwards of the others (`rest`) follow, last first. `kept`: bytes that stay for W
+// after each backward.
 LiveBytes group_peak(const Group& group, LiveBytes BlockBytes::*whole, LiveBytes BlockBytes::*rest,
                      LiveBytes BlockBytes::*kept) {
   const auto& blocks = group.blocks;
@@ -165,12 +166,12 @@ StageBytes stage_of(const std::vector<Group>& groups) {
   return stage;
 }
 
-// Blocks one by one, from the first on or from the last back.
+// Goes through the blocks one by one, forward from the first or backward from the last.
 class Turns {
  public:
   Turns(const std::vector<StageBytes::Blocks>& blocks, bool back) : blocks_(blocks), back_(back) {}
   bool over() const { return passed_ == blocks_.size(); }
-  // What the block before has left for the next one.
+  // The tensor that the previous block leaves for the next one.
   LiveBytes handed_on(LiveBytes StageBytes::Blocks::*what) const {
     return over() || (passed_ == 0 && repeats_ == 0) ? LiveBytes{} : next().*what;
   }

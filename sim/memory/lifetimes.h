@@ -1,8 +1,8 @@
-// How many bytes of activations does one microbatch hold on a stage: while each of its ops runs, and between
-// them?
+// How many bytes of activations does one microbatch hold on a stage, while each of its ops runs and between
+// ops?
 //
-// Found by walking the kernel lists (memory/block_walk.h). Layers follow each other in forward order,
-// and in reverse order backward, each freeing what it saved.
+// Computed by a walk through the kernel lists (memory/block_walk.h). Layers follow each other in forward
+// order, and in reverse order backward. In backward each layer releases its saved tensors.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace rehearse {
 
-// `logits` are those of `total` that the loss reads and writes: logits, their copies, gradient and softmax.
+// `logits`: the part of `total` that the loss reads and writes, that is logits, their copies, gradient and
+// softmax.
 struct LiveBytes {
   double total = 0;
   double logits = 0;
@@ -23,8 +24,8 @@ struct LiveBytes {
   LiveBytes operator*(double times) const { return {total * times, logits * times}; }
 };
 
-// Bytes of one microbatch on one rank of a stage. `forward`, `backward`, ... are the most while that op runs,
-// with what the microbatch itself saved.
+// Bytes of one microbatch on one rank of a stage. `forward`, `backward`, ... are the peaks while that op
+// runs, including tensors that the microbatch saved.
 struct StageBytes {
   // Blocks that follow each other; `loss`: the loss is one of its kernels.
   struct Blocks {
@@ -40,12 +41,12 @@ struct StageBytes {
   std::vector<Blocks> blocks;  // in forward order, but for those that are recomputed together
 };
 
-// The most while a forward and the backward of another microbatch run beside each other: first the loss of
-// the backward, then the next block forward and the next one back, by turns, last the loss of the forward
-// (Megatron core, models/common/model_chunk_schedule_plan.py).
+// The peak while a forward and the backward of another microbatch take turns (Megatron core,
+// models/common/model_chunk_schedule_plan.py). The loss of the backward comes first. Then one block forward
+// and one block backward alternate. The loss of the forward comes last.
 LiveBytes beside_each_other(const StageBytes& forward, const StageBytes& backward);
 
-// What the microbatches of a pass hold before, during and after it.
+// Live bytes of the microbatches of a pass before, during and after it.
 struct PassMemory {
   LiveBytes before, peak, after;
 };
@@ -61,7 +62,7 @@ std::vector<bool> of_loss(const Block& block);
 // By stage.
 std::vector<StageBytes> stage_bytes(const Work& work);
 
-// By stage: activations that one microbatch leaves for the host, where these are offloaded.
+// By stage: activations that one microbatch offloads, where the plan offloads them.
 std::vector<double> offloaded_bytes(const Work& work);
 
 }  // namespace rehearse

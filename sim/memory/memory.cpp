@@ -14,7 +14,7 @@ namespace rehearse {
 
 namespace {
 
-// Whose activations are live while op number `last` runs.
+// Microbatches whose activations are live while op number `last` runs.
 std::vector<LiveMicrobatches> alive_during(const RankOps& ops, std::size_t stages, std::size_t last) {
   using Kind = ActivationEvent::Kind;
   std::map<int, std::set<int>> alive;
@@ -53,7 +53,7 @@ void add_activations(RankMemory& memory, const RankOps& ops, const std::vector<S
   memory.peak_op = static_cast<std::int32_t>(peak_op);
 }
 
-// Of the parameters outside experts, those of the owner that has most; none where shares are even.
+// Parameters outside experts of the owner that has most of them. None where shares are even.
 std::optional<double> most_owned(int pipeline_rank, const Plan& plan, const Work& work) {
   if (!owns_parameters(plan)) return {};
   double owned = 0;
@@ -62,8 +62,8 @@ std::optional<double> most_owned(int pipeline_rank, const Plan& plan, const Work
   return owned;
 }
 
-// `gradients` that are whole when the backward pass has given up its activations: only what is more than
-// those adds up.
+// `gradients` are complete only after the backward pass has released its activations. They reuse that memory,
+// so only the excess counts.
 void let_pass(double& gradients, RankMemory& memory) {
   const double given_up = memory.activations_bytes + memory.logits_bytes - memory.left_bytes;
   gradients = memory.passing_gradients_bytes = std::max(0.0, gradients - given_up);
@@ -75,8 +75,8 @@ void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
   if (drops_fresh_gradients(plan)) let_pass(state.fresh_gradient, memory);
   if (gradients_come_anew(plan)) let_pass(state.gradient, memory);
   memory.parameters_bytes = state.parameter;
-  // Buckets of the gradient all-reduce are slices of one buffer, reduced in place, unless the recipe has
-  // others.
+  // Buckets of the gradient all-reduce are slices of one buffer, reduced in place. Some recipes have buckets
+  // of their own.
   memory.gradients_bytes = state.gradients();
   memory.master_bytes = state.master;
   memory.optimizer_bytes = state.optimizer();
@@ -109,7 +109,7 @@ void add_state(RankMemory& memory, const Plan& plan, const Work& work, double wo
   add_parameters(memory, plan, work);
   const double left_room = memory.activations_bytes + memory.logits_bytes + memory.passing_gradients_bytes;
   memory.late_bytes = std::max(0.0, most_late_bytes(memory, plan, work) - left_room);
-  // One message each way may be on the wire while the tensors of the running ops stand beside it.
+  // One message each way may be on the wire while the running ops hold their tensors.
   memory.buffers_bytes = workspace_bytes + (plan.pp > 1 ? 2 * work.boundary_bytes : 0) +
                          sharding_buffers(memory.rank, plan, work) +
                          cast_weights_bytes(memory.rank, plan, work) + memory.late_bytes;

@@ -1,4 +1,4 @@
-// How many bytes lie on one GPU of a pipeline rank at its fullest moment, item by item?
+// How many bytes does one GPU of a pipeline rank hold at its peak, item by item?
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct RankMemory {
   double left_bytes = 0;     // most activations between ops when a backward has ended
   double working_bytes = 0;  // of the activations: gradients, recomputed tensors, ... of the op that runs
   double passing_gradients_bytes = 0;  // of the gradients: those that come with a backward pass
-  double late_bytes = 0;       // of the buffers: of late_blocks(), what the activations leave no room for
+  double late_bytes = 0;       // of the buffers: late_blocks() beyond the room that the activations leave
   double workspace_bytes = 0;  // of the buffers: cuBLAS's workspace
   std::optional<double> reserved_bytes = {};  // by the allocator; none where that was not replayed
   std::int32_t peak_op = -1;                  // index of the op of its list that runs then; -1: none

@@ -24,8 +24,8 @@ std::size_t index(TensorId tensor) {
   return static_cast<std::size_t>(tensor);
 }
 
-// Launches of a collective that share the queue of the compute kernels: an event and a wait, or also the
-// collective's kernel with its own wait and event.
+// Launches of a collective in the queue of the compute kernels: an event and a wait, or also the collective's
+// kernel with its own wait and event.
 constexpr std::int32_t kOwnQueue = 2, kSharedQueue = 5;
 
 class Replay {
@@ -93,7 +93,7 @@ class Replay {
     return microbatch;
   }
 
-  // Calls visit(block, tensor) for what goes to the host.
+  // Calls visit(block, tensor) for each tensor that is offloaded.
   template <typename Visit>
   void offloaded(const Op& op, Visit visit) {
     turn_to(op);
@@ -110,7 +110,7 @@ class Replay {
     }
     offloaded(op, [this](std::size_t block, TensorId tensor) { drop(slot(block, tensor)); });
   }
-  // It may come again before what was sent is gone.
+  // Tensors may return before the copies that were sent are released.
   void reload(const Op& op) {
     Slots leaving;
     offloaded(op, [&](std::size_t block, TensorId tensor) {
@@ -139,7 +139,7 @@ class Replay {
     if (completes_gradient(op.kind)) let_go(microbatch);
   }
 
-  // Block by block in turns, as memory/lifetimes.h has it (beside_each_other).
+  // Block by block in turns, as in memory/lifetimes.h (beside_each_other).
   void run_concurrently(const Op& ahead, const Op& behind) {
     turn_to(behind);
     std::size_t next = 0, end = stage_->blocks.size();
@@ -212,7 +212,7 @@ class Replay {
     }
   }
 
-  // The launch that the GPU has come to at least.
+  // The launch that the GPU has reached at least.
   std::int64_t executed() const { return std::max(waited_, launched_ - kLaunchQueue); }
 
   void wait_for_gpu() {
@@ -220,7 +220,7 @@ class Replay {
     allocator_.reach(waited_);
   }
 
-  // A tensor passes from block to block: in its memory, unless the one that made it keeps it too.
+  // A tensor passes from block to block. It stays in its memory, unless the block that made it keeps it too.
   void hand_over(std::size_t from, TensorId tensor, const Marks& stays, std::size_t to, TensorId as) {
     if (as < 0) return;
     if (tensor < 0 || stays[index(tensor)] || slot(from, tensor) == kNone) return make(to, as);
@@ -238,8 +238,8 @@ class Replay {
     if (b == last && output >= 0 && !walked.saved[index(output)]) drop(slot(b, output));
   }
 
-  // The block before `end`, with those that are recomputed together with it: the last one's recompute is
-  // played with its backward. Returns their first.
+  // Runs the backward of the block before `end`, and of those that are recomputed together with it. The last
+  // block's recompute belongs to its backward. Returns the first of these blocks.
   std::size_t backward(std::size_t end, TensorEvents BlockEvents::*whole, TensorEvents BlockEvents::*rest) {
     std::size_t first = end - 1;
     while (first > 0 && stage_->blocks[first]->block->joins_previous) --first;
@@ -279,7 +279,7 @@ class Replay {
   std::vector<WalkedStage> stages_;
   CachingAllocator allocator_;
   ByMicrobatch microbatches_;
-  ByMicrobatch leaving_;                // for the host, where they have come again
+  ByMicrobatch leaving_;  // copies still on their way to the host, where the tensors have returned
   const WalkedStage* stage_ = nullptr;  // of the op that runs
   Slots* slots_ = nullptr;              // of its microbatch
   std::array<Buffer, 2> buffers_;
@@ -298,14 +298,14 @@ MemoryHabits memory_habits(const Plan& plan) {
   habits.waits_after_pass = (use.after_pass == AfterPass::waits_unsharded && plan.zero == 0) ||
                             (use.after_pass == AfterPass::waits_in_pipelines && plan.pp > 1);
   habits.shares_queue = use.shares_queue_with_tp && plan.tp > 1;
-  if (plan.launch_blocking) habits.records_streams = false;  // the GPU is always where the host is
+  if (plan.launch_blocking) habits.records_streams = false;  // the GPU never lags behind the host
   if (plan.one_queue) habits.shares_queue = true;
   return habits;
 }
 
 ReservedBytes replay_allocations(const RankOps& ops, const RankMemory& memory, const Plan& plan,
                                  const Work& work, double capacity_bytes, std::int64_t microbatches) {
-  constexpr int kIterations = 4;  // all published runs settle in the first; one that never does must end
+  constexpr int kIterations = 4;  // all published runs settle in the first; this ends one that never does
   Replay replay(plan, work, capacity_bytes);
   const std::vector<LateBlocks> late = late_blocks(memory, plan, work);
   std::int64_t before = -1;

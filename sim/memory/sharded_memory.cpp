@@ -13,7 +13,7 @@ namespace {
 
 StateBytes divided(double parameters, const Sharding& shards, double stepped, const Plan& plan) {
   StateBytes held = state_bytes(plan);
-  // FSDP's fp32 weight is the optimizer's, and what is gathered and kept lies beside it.
+  // FSDP's fp32 weight belongs to the optimizer. The gathered copy that is kept comes in addition.
   const bool gathers_copy = plan.zero == 3 && plan.recipe == Recipe::fsdp && shards.parameters == 1;
   held.parameter *= parameters / (gathers_copy ? shards.optimizer : shards.parameters);
   if (gathers_copy) held.parameter += parameters * parameter_bytes(plan);
@@ -39,7 +39,7 @@ StateBytes held_state(double dense, double experts, const Plan& plan, std::optio
   held.moments += of_experts.moments;
   if (plan.offload != Offload::optimizer) return held;
   held.gradient_copy = held.master = held.moments = 0;
-  // Reduced shards leave for the host at once; gradients that add up over microbatches stay whole until then.
+  // Reduced shards go to the host at once. Gradients that add up over microbatches stay whole until then.
   if (plan.zero >= 2 && reduces_each_microbatch(plan)) held.gradient = 0;
   return held;
 }

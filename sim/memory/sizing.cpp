@@ -11,12 +11,12 @@ namespace rehearse {
 
 namespace {
 
-// Schedules with a fixed pattern that do not hold all microbatches at once hold no more of them after a few
-// rounds of pp: so many are enough to find the peak.
+// Schedules with a fixed pattern reach their peak number of live microbatches after a few rounds of pp,
+// unless they hold all microbatches at once. So this many rounds are enough to find the peak.
 constexpr std::int64_t kRounds = 6;
 
-// One replica has room for fewer ranks of experts, which are split as they were: with the other layers or
-// not.
+// One replica has room for fewer expert-parallel ranks. Tensor parallelism of experts stays as it was: equal
+// to that of the other layers, or not.
 void fit_experts(Plan& plan, const Plan& like) {
   plan.etp = like.etp == like.tp ? plan.tp : std::min(like.etp, plan.tp);
   const auto divides = [&](int ep) { return like.ep % ep == 0 && plan.tp * plan.cp % (ep * plan.etp) == 0; };

@@ -13,13 +13,13 @@
 
 namespace rehearse {
 
-// What a plan may use.
+// Resources that a plan may use.
 struct SizingLimits {
   double gpu_memory_bytes = 0;
   double workspace_bytes = 0;
   int gpus_per_node = 1;       // tp stays within a node
   std::int64_t most_gpus = 0;  // 0: as many as asked for
-  // What lies beside the allocator on each pipeline rank of a plan; none: nothing.
+  // Memory beside the allocator, on each pipeline rank of a plan; none: zero.
   std::function<std::vector<OutsideAllocator>(const Plan&, const Work&)> outside = {};
   Headroom headroom = {.share = 0};  // that is to stay free
 };
@@ -29,20 +29,21 @@ struct FewestGpus {
   Footprint fullest;
 };
 
-// The plan with as many microbatches as are needed to reach its peak.
+// The plan with only as many microbatches as it needs to reach its peak.
 Plan shortened(Plan plan);
 
-// The fewest GPUs on which a legal plan like `plan` fits: every tp that divides a node and every pp are tried
-// with dp 1 and all else as it is (without pipeline ranks: one chunk, 1F1B; as many ranks of experts as one
-// replica holds). Of equal numbers of GPUs the
-// plan that needs least memory. Nothing when none fits.
+// The fewest GPUs on which a legal plan like `plan` fits. Every tp that divides a node and every pp are
+// tried, with dp 1 and all other settings unchanged. Without pipeline ranks there is one chunk and 1F1B.
+// Expert-parallel ranks are as many as one replica holds. Among plans with equal GPUs, the one that needs
+// least memory. None if no plan fits.
 std::optional<FewestGpus> fewest_gpus(const Model& model, const Plan& plan, const SizingLimits& limits);
 
-// The rule of thumb: parameters x 18 bytes x 1.25 / memory of a GPU (Megatron-LM's 18 bytes, a quarter more
-// for all else).
+// The rule of thumb: parameters x 18 bytes x 1.25 / memory of a GPU (Megatron-LM's 18 bytes, and a quarter
+// more for everything else).
 double rule_of_thumb_gpus(double parameters, double gpu_memory_bytes);
 
-// Memory as GPUs are sold by: whole GiB, rounded up from what the CUDA runtime reports; in bytes of 1e9 a GB.
+// The memory size that a GPU is sold by: whole GiB, rounded up from the CUDA runtime's figure, as bytes of
+// 1e9 a GB.
 double nominal_memory_bytes(double gpu_memory_bytes);
 
 }  // namespace rehearse

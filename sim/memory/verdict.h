@@ -1,4 +1,4 @@
-// Does a plan fit, and with how much to spare? The one answer that every verb and page gives.
+// Does a plan fit, and with how much to spare? Every verb and page uses this one answer.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct MemoryVerdict {
   bool fits() const { return verdict != Verdict::does_not_fit; }
 };
 
-// Of plans without GPUs: fits.
+// A plan without GPUs fits.
 MemoryVerdict memory_verdict(const std::vector<Footprint>& gpus, const Headroom& headroom);
 
 // "does not fit: 1.46 TB of 85 GB on pipeline rank 0, 1.37 TB too much", "tight: 1.5 GB (1.8 %) free, ...",

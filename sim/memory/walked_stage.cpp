@@ -25,7 +25,7 @@ std::vector<int> buffers_of(const Block& block, int there) {
   return buffers;
 }
 
-// All but what the loss keeps.
+// The saved tensors, except those of the loss.
 Marks for_host(const Block& block, const BlockWalk& walk) {
   Marks marks = walk.saved();
   const Marks loss = of_loss(block);

@@ -1,4 +1,4 @@
-// Which tensors does a stage hold, block by block, and where do they lie?
+// Which tensors does a stage hold, block by block, and in which buffer does each lie?
 #pragma once
 
 #include <vector>
@@ -11,12 +11,13 @@ struct WalkedBlock {
   const Block* block = nullptr;
   BlockEvents events;
   Marks saved, kept;
-  Marks to_host;                   // what of the saved goes to the host where activations are offloaded
+  Marks to_host;                   // saved tensors that are offloaded, where activations are
   std::vector<int> gather_buffer;  // by tensor: the buffer for gathered ones that it lies in, from 1; or 0
 };
 
-// By block of `work`. `gather_buffers`: 1 where inputs that tensor-parallel ranks gather, forward or for the
-// gradients of weights, lie in a buffer that stays; 2 where gradients that they gather lie in another.
+// By block of `work`. `gather_buffers`: number of buffers that stay for the whole run. The first holds inputs
+// that tensor-parallel ranks gather, in forward and for the gradients of weights. The second holds gathered
+// gradients.
 std::vector<WalkedBlock> walked_blocks(const Work& work, const WalkOptions& options, int gather_buffers);
 
 // The blocks of a stage one by one, and a slot for each of their tensors.

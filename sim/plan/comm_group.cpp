@@ -9,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-// Of the ranks with the same parameters, the run of `size` neighbours with `rank` among them.
+// The run of `size` neighbours around `rank`, among the ranks with the same parameters.
 std::vector<int> run_of(const RankGrid& grid, int size, int rank) {
   const int first = grid.replica_position(rank) / size * size;
   std::vector<int> members;
@@ -17,7 +17,7 @@ std::vector<int> run_of(const RankGrid& grid, int size, int rank) {
   return members;
 }
 
-// Those at the place of `rank` in each of `runs` such runs.
+// Ranks at the position of `rank` in each of `runs` such runs.
 std::vector<int> across_runs(const RankGrid& grid, int size, int runs, int rank) {
   const int own = grid.replica_position(rank) % size;
   std::vector<int> members;

@@ -26,7 +26,7 @@ enum class CommGroup : std::uint8_t {
 };
 inline constexpr std::size_t kInnerGroups = 4;
 
-// The axis that a collective's time counts for, and along which its members differ.
+// The axis that a collective's time counts towards. Members of the group differ along it.
 constexpr Axis axis_of(CommGroup group) {
   switch (group) {
     case CommGroup::tensor:
@@ -48,18 +48,18 @@ class CommGroups {
  public:
   explicit CommGroups(const Plan& plan);
 
-  // The members of the group that `rank` is in. Sharding groups are runs of neighbours, so that they stay
-  // within few nodes.
+  // The members of the group of `rank`. Sharding groups are runs of neighbours, so that they stay within few
+  // nodes.
   std::vector<int> ranks(CommGroup group, int rank) const;
 
-  // Members; the same in all groups of a kind.
+  // Number of members; equal in all groups of a kind.
   int size(CommGroup group) const;
 
   // Whether a message to the group leaves the GPU.
   bool has_peers(CommGroup group) const { return group == CommGroup::host || size(group) > 1; }
 
  private:
-  // `count` runs of `size` neighbours. Those of a run hold each other's shards.
+  // `count` runs of `size` neighbours. Members of a run hold each other's shards.
   struct Runs {
     int size = 1, count = 1;
   };

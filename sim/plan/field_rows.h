@@ -12,7 +12,7 @@ namespace rehearse {
 
 inline constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
 
-// Of the enum at Member; Values are all of its values that may be named.
+// A field for the enum at Member. Values are all of its values that may be named.
 template <auto Member, const auto& Values>
 ChoiceField choice() {
   ChoiceField field;
@@ -46,7 +46,7 @@ inline IntegerField degree(int Plan::*member) {
   return {member, 1, kMaxDegree};
 }
 
-// When a field matters.
+// Conditions under which a field matters.
 inline bool always(const Plan&, const Model&) {
   return true;
 }

@@ -17,7 +17,7 @@ std::string on_or_off(bool value) {
   return value ? "on" : "off";
 }
 
-// As a flag takes the value; "" of a shorthand, which has none.
+// The value as a flag takes it; "" for a shorthand, which has none.
 struct ValueText {
   const Plan& plan;
 
@@ -44,7 +44,7 @@ struct ValueText {
   std::string operator()(ShorthandField) const { return ""; }
 };
 
-// What a plan has that nobody told anything but its framework.
+// A plan on which the user has stated nothing except the framework.
 Plan untold_plan(Framework framework) {
   Plan plan;
   plan.framework = framework;

@@ -1,5 +1,5 @@
-// How is each field of a Plan named, bounded and explained, and when does it matter? Command line, scenario
-// reader, reports, schemas, notes on exports and random plans of tests loop over these rows.
+// How is each field of a Plan named, bounded and explained, and when does it matter? The command line, the
+// scenario reader, reports, schemas, notes on exports and random plans of tests loop over these rows.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace rehearse {
 
-// Where the option stands in --help. In the order of its headings.
+// Section of the option in --help, in the order of the headings.
 enum class HelpGroup {
   inputs,
   parallelism,
@@ -36,7 +36,7 @@ struct FieldText {
   std::vector<std::string> aliases;  // Megatron-LM's long names
   HelpGroup group;
   bool daily;         // --help shows it; --help-all shows all
-  const char* value;  // what stands for the value in the help: "N"; "": follows from the type
+  const char* value;  // placeholder of the value in the help: "N"; "": follows from the type
   const char* help;
   const char* by_default =
       "";  // in words; "": the value in a fresh Plan, or the framework's where they differ
@@ -55,7 +55,7 @@ struct NumberField {
   double min, max;
 };
 
-// Written with a unit in scenarios: "160MB". Reports give bytes, and add "_bytes" to the key.
+// Written with a unit in scenarios: "160MB". Reports state bytes, and add "_bytes" to the key.
 struct BytesField {
   double Plan::*member;
 };
@@ -92,7 +92,7 @@ using FieldType = std::variant<IntegerField, NumberField, BytesField, SwitchFiel
 
 struct PlanField : FieldText {
   FieldType type;
-  bool (*matters)(const Plan&, const Model&);  // else the step is the same whatever the value
+  bool (*matters)(const Plan&, const Model&);  // else the step is the same for every value
 
   bool differs(const Plan& a, const Plan& b) const;
 };
@@ -100,13 +100,13 @@ struct PlanField : FieldText {
 // In the order of a report's "plan".
 const std::vector<PlanField>& plan_fields();
 
-// By its key; std::logic_error for a key that no field has.
+// The field with this key; std::logic_error for an unknown key.
 const PlanField& plan_field(std::string_view key);
 
-// As a flag takes it: "8", "on", "core_attn,mlp"; "" of a shorthand.
+// The value as a flag takes it: "8", "on", "core_attn,mlp"; "" for a shorthand.
 std::string value_text(const PlanField& field, const Plan& plan);
 
-// As --help says it: "1", "on", "the framework's", or by_default.
+// The default as --help states it: "1", "on", "the framework's", or by_default.
 std::string default_text(const PlanField& field);
 
 }  // namespace rehearse

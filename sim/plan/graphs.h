@@ -9,22 +9,23 @@
 
 namespace rehearse {
 
-// The parts of a layer that Megatron core's --cuda-graph-modules tell apart.
+// The parts of a layer that Megatron core's --cuda-graph-modules distinguish.
 enum class LayerPart : std::uint8_t {
   none,  // embedding, head and loss
   attention,
   mamba,
   mlp,       // of a dense layer
   router,    // of a sparse layer, with the norm before it and the shared experts
-  dispatch,  // from the router to the exchange of its rows
+  dispatch,  // from the router to the dispatch of its rows
   experts
 };
 
-// By LayerPart: is it inside a graph? None is where the plan has no graphs, or one of whole passes.
+// By LayerPart: whether it is inside a graph. All false where the plan has no graphs, or graphs of whole
+// passes.
 using GraphedParts = std::array<bool, 7>;
 GraphedParts graphed_parts(const Plan& plan);
 
-// Adds what Megatron core asks of modules (core/transformer/transformer_config.py, __post_init__).
+// Adds Megatron core's conditions on modules (core/transformer/transformer_config.py, __post_init__).
 void add_graph_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& violations);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Which tensors does a kernel read or write, and what is each of them for?
+// Which tensors does a kernel read or write, and which role does each have?
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace rehearse {
 
 using TensorId = std::int16_t;  // index into Block::tensors
 
-// What a tensor is for, among the others that the kernel reads or writes. A slot that the type of a kernel
-// does not name stays empty: no kernel is read by how many tensors it has.
+// Role of a tensor among those that the kernel reads or writes. A slot that the kernel's type does not name
+// stays empty. No code infers a role from the number of tensors.
 enum class Slot : std::uint8_t {
   operand,          // the tensors that the kernel is about, in an order that its type fixes
   weight,           // of a GEMM or a norm; of Adam the copy in lower precision
@@ -34,7 +34,7 @@ enum class Slot : std::uint8_t {
   sinks,            // of attention
   held,             // read by nothing: stays live until the kernel has run
   log_sum_exp,      // of attention, one for each row and head
-  sum,              // so far, of what is merged
+  sum,              // so far, of merged tensors
   sum_of_keys,      // so far, of gradients of keys and values
   sum_of_log_sums,  // so far, of log_sum_exp
   loss,             // of each token
@@ -54,7 +54,7 @@ struct SlottedTensor {
   Slot slot;
 };
 
-// In the order in which the kernel lists them.
+// The tensors of a kernel, in the order in which it lists them.
 class KernelTensors {
  public:
   using value_type = TensorId;
@@ -75,7 +75,7 @@ class KernelTensors {
   TensorId at(std::size_t i) const { return ids_.at(i); }
   TensorId front() const { return ids_.front(); }
   const std::vector<TensorId>& ids() const { return ids_; }
-  // NOLINTNEXTLINE(google-explicit-constructor): for readers to whom all tensors are alike
+  // NOLINTNEXTLINE(google-explicit-constructor): for readers that treat all tensors alike
   operator const std::vector<TensorId>&() const { return ids_; }
 
   Slot slot(std::size_t i) const { return slots_.empty() ? Slot::operand : slots_.at(i); }

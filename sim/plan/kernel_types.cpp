@@ -20,8 +20,8 @@ struct TypeRow {
 
 using P = Pointwise;
 
-// In the order of the types. Which of them has a kernel of ours: others stream as "add" or "permute" do, or
-// belong to a library.
+// In the order of the types, with the ones that have a kernel of ours. Others stream as "add" or "permute"
+// do, or belong to a library.
 constexpr std::array kRows = {
     TypeRow{P::norm, "norm", P::norm, kBoth},
     TypeRow{P::norm_backward, "norm_backward", P::norm_backward, kBoth},
@@ -183,7 +183,7 @@ KernelSupport support_of(Pointwise type) {
   return support(row.name, to_string(row.stream), row.ours);
 }
 
-// Libraries of their own dispatch and combine. Owners of whole parameters, which alone broadcast, are not
+// Dispatch and combine run in libraries. Only owners of whole parameters broadcast, and these plans are not
 // executed.
 KernelSupport support_of(CollectiveOp op) {
   return support(to_string(op), "",

@@ -1,4 +1,4 @@
-// Which types of kernels are there, and which of them can be priced, timed and executed?
+// Which types of kernels exist, and which of them can be priced, timed and executed?
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class Pointwise : std::uint8_t {
   latent_rotary_backward,
   activation,
   activation_backward,
-  varying_activation,  // of ever other rows: torch.compile's kernels for no one shape
+  varying_activation,  // of a varying number of rows: torch.compile's kernels for dynamic shapes
   varying_activation_backward,
   dropout,  // of rows, with the residual sum where there is one
   dropout_backward,
@@ -53,11 +53,11 @@ enum class Pointwise : std::uint8_t {
   collect_rows,    // the same back, added up
   scatter_add,     // rows of a token added up in memory, one at a time
   reorder,         // blocks of rows change places
-  rows_by_expert,  // what came rank after rank, to the order of experts
+  rows_by_expert,  // rows from rank after rank, to the order of experts
   rows_by_source,  // back
   repeat_heads,    // keys or values for each head of queries
   sum_repeated_heads,
-  order_by_sequence,  // of chunks that came rank after rank
+  order_by_sequence,  // of chunks from rank after rank
   order_by_rank,      // back
   join_columns,       // two tensors beside each other
   part_columns,       // back
@@ -65,8 +65,8 @@ enum class Pointwise : std::uint8_t {
   own_shard,          // this rank's columns
   ring_pack,          // keys and values in one tensor
   ring_join,          // a step's gradients of keys and values in one tensor
-  rearrange,  // tensors read and written once more, listed twice among what it reads: a bias added, or the
-              // dimensions of a tensor reordered, in passes that kernels of `execute` do without
+  rearrange,  // tensors read and written once more, listed twice among its reads: a bias added, or the
+              // dimensions of a tensor reordered, in passes that kernels of `execute` do not need
   cross_entropy,
   cross_entropy_backward,
   widen_logits,
@@ -75,7 +75,7 @@ enum class Pointwise : std::uint8_t {
   loss_shift,
   loss_exponentials,
   loss_sum,
-  loss,  // of what ranks of the vocabulary have summed up
+  loss,  // of sums over the ranks of the vocabulary
   loss_backward,
   loss_part,  // of the gradient, which one kernel of `execute` makes as a whole
   log_softmax,
@@ -104,7 +104,7 @@ enum class Pointwise : std::uint8_t {
   eager,  // one operation of eager PyTorch, where kernels are not fused
 };
 
-// The type whose stream of a profile it has: "top_k" streams as "softmax" does.
+// The type whose stream in a profile prices this type: "top_k" streams as "softmax" does.
 Pointwise stream_of(Pointwise type);
 std::string to_string(Pointwise type);
 
@@ -116,13 +116,13 @@ enum class CollectiveOp : std::uint8_t {
   broadcast,
   send_receive,
   dispatch,  // rows to their experts, once to each rank (Dispatcher)
-  combine    // each rank's sum of what its experts made of a row, back to where the row came from
+  combine    // each rank's sum of its experts' outputs for a row, back to the row's rank
 };
 
 std::string to_string(CollectiveOp op);  // "all_reduce"
 
-// What the program can do with a type of kernel. Every type can be priced; `timed`: by calibrate, with a
-// kernel of ours; `executed`: in a training step.
+// Support for a type of kernel. Every type can be priced. `timed`: calibrate times it, with a kernel of ours.
+// `executed`: it runs in a training step.
 struct KernelSupport {
   std::string type;
   std::string stream;  // of a profile, whose samples price it; empty: other tables do
@@ -140,7 +140,7 @@ std::vector<KernelSupport> all_kernel_support();
 
 struct Kernel;
 struct Block;
-// Of one kernel of a block, in a plan of `precision`.
+// Support of one kernel of a block, in a plan of `precision`.
 KernelSupport support_of(const Block& block, const Kernel& kernel, Precision precision);
 
 }  // namespace rehearse

@@ -14,7 +14,7 @@ namespace {
   throw InputError(Violation{{}, field, std::move(rule), std::move(values), std::move(nearest)});
 }
 
-// Whoever splits layers knows no other rule.
+// Marks a nearest value: the splitting functions know no other rule.
 std::string for_this_rule(const std::string& nearest) {
   return nearest + " (for this rule)";
 }
@@ -89,7 +89,7 @@ class LayoutText {
   std::size_t at_ = 0;
 };
 
-// How many items each stage takes in turn as long as what it has is at most `most`.
+// The number of items on each stage, if stages are filled in turn up to a cost of `most`.
 std::vector<int> stages_within(const std::vector<double>& items, double most) {
   std::vector<int> stages;
   double sum = 0;
@@ -182,7 +182,7 @@ std::vector<int> split_by_parameters(const Model& model, const Plan& plan) {
   const auto stages = static_cast<std::size_t>(plan.stages());
   double all = 0;
   for (const double item : items) all += item;
-  double enough = all;  // for a stage
+  double enough = all;  // enough for a stage
   for (double least = all / static_cast<double>(stages); enough - least > 1;) {
     const double middle = (least + enough) / 2;
     (stages_within(items, middle).size() <= stages ? enough : least) = middle;

@@ -1,5 +1,5 @@
-// How large may a run be? Far beyond any machine, and small enough that products of ranks, sequences and
-// tokens stay within 64 bits.
+// How large may a run be? Far beyond any machine, but small enough for 64-bit products of ranks, sequences
+// and tokens.
 #pragma once
 
 #include <cstdint>

@@ -12,15 +12,15 @@ namespace rehearse {
 
 namespace {
 
-// Each unit's share of the stage's parameters of a kind, which are `whole`.
+// Each unit's share of the stage's parameters of a kind. `whole`: all parameters of that kind.
 std::vector<double> unit_shares(const Work& work, int stage, double Unit::*kind, double whole) {
   std::vector<double> shares;
   for (const Unit& unit : units(work, stage)) shares.push_back(whole > 0 ? unit.*kind / whole : 0);
   return shares;
 }
 
-// ZeRO-3 reduces unit by unit. Otherwise a bucket holds whole layers' gradients at the finest: more buckets
-// than layers would start before their backward ends.
+// ZeRO-3 reduces unit by unit. Otherwise a bucket holds the gradients of at least one whole layer. With more
+// buckets than layers, some would start before their backward ends.
 std::vector<int> bucket_counts(const MessageSizes& sizes, const Model& model, const Plan& plan) {
   std::vector<int> buckets;
   for (const std::vector<double>& units : sizes.units)
@@ -36,14 +36,14 @@ std::vector<int> bucket_counts(const MessageSizes& sizes, const Model& model, co
   return buckets;
 }
 
-// An op's bytes of its stage, as gathered on one rank.
+// Bytes of an op's stage, as gathered on one rank.
 struct Payload {
   double dense = 0;
   double experts = 0;
   double all() const { return dense + experts; }
 };
 
-// The op's share of its stage, whose units have these shares.
+// The op's share of its stage. `units`: shares of the units of each stage.
 double share_of(const SentBy& op, const std::vector<std::vector<double>>& units) {
   const auto stage = static_cast<std::size_t>(op.stage), parts = static_cast<std::size_t>(op.parts);
   if (op.parts == 1 || stage >= units.size() || units[stage].size() != parts) return 1.0 / op.parts;

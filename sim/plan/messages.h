@@ -1,8 +1,8 @@
 // Which messages does a step send, between which ranks, of how many bytes?
 //
-// Those between the kernels of a pass are kernels of the Work themselves. The others are ops of their own:
-// activations between stages, sums of gradients, gathers of parameters, copies to the host. This is the one
-// place that knows both.
+// Messages between the kernels of a pass are kernels of the Work themselves. The others are ops: activations
+// between stages, sums of gradients, gathers of parameters, copies to the host. This is the only place that
+// knows both.
 #pragma once
 
 #include <vector>
@@ -22,11 +22,11 @@ struct MessageSizes {
   std::vector<double> parameter_bytes = {};        // gathered; the same two kinds
   std::vector<double> expert_parameter_bytes = {};
   std::vector<double> saved_bytes = {};  // activations that one microbatch offloads
-  std::vector<int> buckets = {};         // parts that gradients are reduced in while others are computed
-  // By unit, its share of the stage's parameters; empty: parts are equal.
+  std::vector<int> buckets = {};         // parts of the gradients; each is reduced while others are computed
+  // By unit: its share of the stage's parameters. Empty: parts are equal.
   std::vector<std::vector<double>> units = {};
   std::vector<std::vector<double>> expert_units = {};
-  // By unit, where each weight is gathered as a list by itself (exchanges_lists()).
+  // By unit, where each weight is gathered as a list of its own (exchanges_lists()).
   std::vector<std::vector<Weights>> weights = {};
   std::vector<std::vector<double>> owned_bytes = {};  // by owner (owns_parameters()); empty: none
 };
@@ -34,7 +34,7 @@ struct MessageSizes {
 MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan,
                            std::vector<double> saved_bytes = {});
 
-// An op as a schedule splits it. `again`: a gather for a backward, whose recompute drops weights.
+// An op, with the part of it. `again`: a gather for a backward whose recompute drops weights.
 struct SentBy {
   OpKind kind = OpKind::step;
   int stage = 0;
@@ -43,14 +43,14 @@ struct SentBy {
   bool again = false;
 };
 
-// Of gradients over the ranks that hold each other's shards.
+// The reduction of gradients over the ranks that hold each other's shards.
 CollectiveOp gradient_reduction(const Plan& plan);
 
 // The messages of one op, one after the other; none of a compute op.
 std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const SentBy& op);
 
-// A message of an op, which runs on stream_of(kind). Its calls are those of one pass through its stage; the
-// schedule says how many passes a step has.
+// A message of an op, which runs on stream_of(kind). `what.calls` counts one pass through the stage. The
+// schedule decides how many passes a step has.
 struct StepMessage {
   OpKind kind = OpKind::step;
   int stage = 0;

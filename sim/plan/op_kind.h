@@ -1,4 +1,4 @@
-// What does a step consist of, and on which stream does each of it run?
+// Which kinds of ops does a step consist of, and on which stream does each run?
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ enum class OpKind : std::uint8_t {
 };
 inline constexpr int kOpKinds = 18;
 
-// Ops of one stream run in issue order. Each stream is a CUDA stream; the four pipeline streams keep the two
-// directions to each neighbour apart, as NCCL's point-to-point channels do.
+// Ops of one stream run in issue order. Each stream is a CUDA stream. The four pipeline streams separate the
+// two directions to each neighbour, as NCCL's point-to-point channels do.
 enum class Stream : std::uint8_t {
   compute,
   send_forward,
@@ -60,7 +60,7 @@ inline bool is_send(OpKind kind) {
 inline bool is_receive(OpKind kind) {
   return kind == OpKind::recv_forward || kind == OpKind::recv_backward;
 }
-// Between the GPU and its host.
+// Copies between the GPU and its host.
 inline bool is_host_copy(OpKind kind) {
   return kind == OpKind::offload || kind == OpKind::reload || kind == OpKind::offload_grad ||
          kind == OpKind::reload_param;
@@ -70,7 +70,7 @@ inline bool has_microbatch(OpKind kind) {
 }
 
 // Position in model order of the unit that part `part` of `parts` of an op computes, gathers, drops or
-// reduces: what belongs to the backward pass begins with the last.
+// reduces. Ops of the backward pass begin with the last unit.
 constexpr int unit_of(OpKind kind, int part, int parts) {
   const bool in_model_order = kind == OpKind::forward || kind == OpKind::unshard || kind == OpKind::reshard;
   return in_model_order ? part : parts - 1 - part;

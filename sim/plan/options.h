@@ -1,4 +1,4 @@
-// Which choices does a plan make, and what is each called? A name reads the same in flags, files and reports.
+// Which choices does a plan make, and which name has each? A name is the same in flags, files and reports.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ inline constexpr std::array kAxes = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axi
 enum class Recompute : std::uint8_t {
   none,
   selective,  // the modules of recompute_modules
-  op,         // all but attention, what was scattered, and every second GEMM (plan/work/recompute.h)
+  op,         // all but attention, scattered tensors and every second GEMM (plan/work/recompute.h)
   full
 };
 inline constexpr std::array kRecomputes = {Recompute::none, Recompute::selective, Recompute::op,
@@ -20,12 +20,13 @@ inline constexpr std::array kRecomputes = {Recompute::none, Recompute::selective
 enum class Precision : std::uint8_t { bf16, fp16, fp8, fp4, fp32 };
 inline constexpr std::array kPrecisions = {Precision::bf16, Precision::fp16, Precision::fp8, Precision::fp4,
                                            Precision::fp32};
-// Whether linear layers multiply what was quantized into it, and all else is of 16 bits. fp4 is NVFP4.
+// Whether linear layers multiply tensors quantized into this precision, with all else in 16 bits. fp4 is
+// NVFP4.
 constexpr bool is_quantized(Precision precision) {
   return precision == Precision::fp8 || precision == Precision::fp4;
 }
-// Megatron-LM's --recompute-method: full recompute keeps the input of every group of layers, or recomputes
-// the first layers of each stage and keeps the others whole.
+// Megatron-LM's --recompute-method. uniform: full recompute keeps the input of every group of layers. block:
+// it recomputes the first layers of each stage and keeps all activations of the others.
 enum class RecomputeMethod : std::uint8_t { uniform, block };
 inline constexpr std::array kRecomputeMethods = {RecomputeMethod::uniform, RecomputeMethod::block};
 
@@ -35,7 +36,7 @@ enum class RecomputeModule : std::uint8_t {
   mla_up_proj,     // latent attention: norms of the latents, up projections, rotary
   layernorm,       // both norms of a layer
   mlp,             // of dense layers
-  moe,             // all of a sparse layer's experts, their exchanges included
+  moe,             // all of a sparse layer's experts, with dispatch and combine
   moe_act,         // the activation inside an expert
   shared_experts,  // of sparse layers
 };
@@ -44,7 +45,7 @@ inline constexpr std::array kRecomputeModules = {RecomputeModule::core_attn,    
                                                  RecomputeModule::moe,           RecomputeModule::moe_act,
                                                  RecomputeModule::shared_experts};
 
-// What training keeps for each parameter (plan/recipe.h).
+// State that training keeps for each parameter (plan/recipe.h).
 enum class Recipe : std::uint8_t {
   megatron,
   zero,
@@ -60,26 +61,26 @@ inline constexpr std::array kRecipes = {Recipe::megatron,       Recipe::zero,   
                                         Recipe::deepspeed_bf16, Recipe::nanotron, Recipe::fsdp,
                                         Recipe::autocast,       Recipe::bf16,     Recipe::fp8_weights};
 
-// What has a scale of its own among fp8 operands.
+// The part of fp8 operands that has its own scale.
 enum class Fp8Scaling : std::uint8_t {
-  tensor,  // each tensor: of earlier steps' maxima (Transformer Engine, delayed), or its own (torchao)
+  tensor,  // each tensor: by maxima of earlier steps (Transformer Engine, delayed), or its own (torchao)
   tensor_gathered,  // the same, of weights that FSDP gathers in fp8 (torchao, enable_fsdp_float8_all_gather)
   row,              // each row of an operand (torchao)
-  current,          // each tensor, of its own maximum (Transformer Engine; Megatron-LM's tensorwise)
+  current,          // each tensor, by its own maximum (Transformer Engine; Megatron-LM's tensorwise)
   mx                // 32 elements each (MXFP8; Transformer Engine)
 };
 inline constexpr std::array kFp8Scalings = {Fp8Scaling::tensor, Fp8Scaling::tensor_gathered, Fp8Scaling::row,
                                             Fp8Scaling::current, Fp8Scaling::mx};
 
-// Whose kernels fuse the loss under Megatron core (--cross-entropy-fusion-impl).
+// The library whose kernels fuse the loss under Megatron core (--cross-entropy-fusion-impl).
 enum class LossFusion : std::uint8_t {
   native,      // Megatron core's own, compiled by PyTorch
-  te,          // Transformer Engine's, which makes the gradient with the loss, in fp32
+  te,          // Transformer Engine's, which computes the gradient with the loss, in fp32
   te_in_place  // before its release 2.18: in the precision of the logits, in their place
 };
 inline constexpr std::array kLossFusions = {LossFusion::native, LossFusion::te, LossFusion::te_in_place};
 
-// How ranks of one context-parallel group meet the keys and values of the others.
+// How ranks of a context-parallel group access the keys and values of the others.
 enum class ContextExchange : std::uint8_t {
   ring,       // p2p: keys and values travel from rank to rank behind the attention (Liu et al. 2023)
   gather,     // allgather: every rank gathers all keys and values (Llama 3, section 3.3.2)
@@ -87,12 +88,13 @@ enum class ContextExchange : std::uint8_t {
 };
 inline constexpr std::array kContextExchanges = {ContextExchange::ring, ContextExchange::gather,
                                                  ContextExchange::all_to_all};
-// What takes rows to their experts and back: Megatron-LM's --moe-token-dispatcher-type alltoall, or flex with
-// a backend. NCCL moves a row once for each expert, the others (plan/fanout.h) once to each rank and node.
+// Who moves rows to their experts and back: Megatron-LM's --moe-token-dispatcher-type alltoall, or flex with
+// a backend. NCCL moves a row once for each expert. The others (plan/fanout.h) move it once to each rank and
+// node.
 enum class Dispatcher : std::uint8_t { all_to_all, deepep, hybridep };
 inline constexpr std::array kDispatchers = {Dispatcher::all_to_all, Dispatcher::deepep, Dispatcher::hybridep};
 
-// Megatron core's --cuda-graph-modules: what a pass launches of a layer at once, as one graph
+// Megatron core's --cuda-graph-modules: the parts of a layer that a pass launches at once, as one graph
 // (plan/graphs.h).
 enum class GraphModule : std::uint8_t {
   attn,           // attention, its norm and its residual
@@ -100,7 +102,7 @@ enum class GraphModule : std::uint8_t {
   mlp,            // the same of a dense layer's MLP
   moe,            // the same of a sparse layer's experts
   moe_router,     // of a sparse layer the norm, the router and the shared experts
-  moe_preprocess  // of a sparse layer what readies its rows for their exchange
+  moe_preprocess  // of a sparse layer the preparation of its rows for dispatch
 };
 inline constexpr std::array kGraphModules = {GraphModule::attn,       GraphModule::mamba,
                                              GraphModule::mlp,        GraphModule::moe,
@@ -142,7 +144,7 @@ std::string to_string(Offload offload);
 std::string to_string(Framework framework);    // "megatron-2021", "megatron-core", "deepspeed-2021", ...
 std::string to_string(ScheduleName schedule);  // "gpipe", "1f1b", "interleaved-1f1b", "zb-h1", ...
 
-// Two chunks a rank, the second on the way back: stage s < pp and stage 2 pp - 1 - s on rank s.
+// Two chunks a rank, the second on the way back: rank s has stage s < pp and stage 2 pp - 1 - s.
 bool is_v_shaped(ScheduleName schedule);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Which rank stands where in the grid of parallel axes, and which ranks form a group along an axis.
+// Where is each rank in the grid of parallel axes, and which ranks form a group along an axis?
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@ using Coordinates = std::array<int, 5>;
 
 class RankGrid {
  public:
-  // Of all layers but the experts: ep is carved out of tp, cp and dp and stays 0 here.
+  // The grid of all layers except experts: ep is carved out of tp, cp and dp and stays 0 here.
   explicit RankGrid(const Plan& plan);
 
-  // The same ranks as the experts see them (Megatron-LM, core/parallel_state.py): tp is plan.etp, ep is
-  // plan.ep, dp counts the replicas of an expert, cp stays 0. Before Megatron core 0.10 ep was carved out of
-  // dp alone: replicas then lie along cp too.
+  // The grid of the same ranks for experts (Megatron-LM, core/parallel_state.py): tp is plan.etp, ep is
+  // plan.ep, dp counts the replicas of an expert, cp stays 0. Before Megatron core 0.10, ep was carved out of
+  // dp alone. Replicas are then along cp too.
   static RankGrid of_experts(const Plan& plan);
 
   int size() const { return size_; }
@@ -29,7 +29,7 @@ class RankGrid {
   // The ranks that differ from `rank` only along `axis`, in order of that coordinate.
   std::vector<int> group(int rank, Axis axis) const;
 
-  // The ranks that differ from `rank` along dp or cp, ascending: those that hold the same parameters.
+  // The ranks that differ from `rank` along dp or cp, ascending. They hold the same parameters.
   std::vector<int> replicas(int rank) const;
 
   // Position of `rank` among its replicas(), and the rank at a position among them.
@@ -39,7 +39,7 @@ class RankGrid {
  private:
   RankGrid(const std::array<int, 5>& extent, const std::array<Axis, 5>& order);
 
-  // Of dp and cp, the axis along which neighbours lie closer together, and the other.
+  // The axis of dp and cp with the closer neighbours, then the other one.
   std::array<std::size_t, 2> replica_axes() const;
 
   std::array<int, 5> extent_{};  // by Axis

@@ -33,9 +33,9 @@ StateBytes of_recipe(const Plan& plan) {
   return {};
 }
 
-// PyTorch, torch/csrc/autograd/functions/accumulate_grad.h: a gradient that comes in its own type becomes the
-// first microbatch's, and later ones are added in place, where they are reduced first a rank's shard of them;
-// Megatron-LM's hook adds every one to fp32.
+// PyTorch, torch/csrc/autograd/functions/accumulate_grad.h: a gradient in its own type becomes that of the
+// first microbatch, and later ones are added in place. Where they are reduced first, this is a rank's shard
+// of them. Megatron-LM's hook adds every one to fp32.
 std::vector<double> autograd_bytes(const Plan& plan) {
   const bool shards = reduces_each_microbatch(plan);
   if (plan.fused_accumulation && !shards) return {};

@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-// `fill` of pp - 1 units beside `work` units a microbatch.
+// Bubble: a fill of pp - 1 units beside `work` units for each microbatch.
 double bubble(const Plan& plan, double work) {
   const double fill = plan.pp - 1, busy = work * static_cast<double>(plan.microbatches());
   return busy + fill > 0 ? fill / (busy + fill) : 0;

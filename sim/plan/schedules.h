@@ -1,4 +1,5 @@
-// What is each pipeline schedule, in words and in shape? Its order of ops stands in sim/schedule.
+// Which properties does each pipeline schedule have, in words and in shape? Its order of ops is in
+// sim/schedule.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +23,13 @@ struct ScheduleTraits {
   bool is_v_shaped = false;                          // two chunks a rank: stage s and stage 2 pp - 1 - s
   bool takes_chunks = false;                         // any number of chunks a rank
   bool splits_backward = false;                      // I and W in place of B
-  bool overlaps_p2p = true;  // by default: Megatron-LM's 1F1B alone sends while it waits
-  bool is_sought = false;    // its order is searched for under a limit of memory
+  bool overlaps_p2p = true;  // by default: only Megatron-LM's 1F1B sends while it waits
+  bool is_sought = false;    // its order is searched for within a memory limit
   int min_microbatches = 0;  // for each pipeline rank
-  // Idle over whole time when stages are equal, F = I = W, and messages are free.
+  // Idle time over whole time when stages are equal, F = I = W, and messages are free.
   double (*ideal_bubble)(const Plan& plan);
 
-  // What others call it, in lower case.
+  // Other names for it, in lower case.
   std::span<const std::string_view> aliases() const {
     return {other_names.begin(), std::ranges::find(other_names, "")};
   }

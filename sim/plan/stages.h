@@ -1,4 +1,4 @@
-// Which layers lie on which stage, and which pipeline rank runs it.
+// Which layers are on which stage, and which pipeline rank runs it?
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Stage {
 // Requires broken_rules() to be empty.
 std::vector<Stage> split_layers(const Model& model, const Plan& plan);
 
-// Stage s runs as chunk s / pp, looping on pipeline rank s % pp (Narayanan et al. 2021, section 2.2) or,
-// where the schedule is V-shaped, on the way back in chunk 1 (Qi et al. 2024, section 3.2).
+// Stage s runs as chunk s / pp. It loops on pipeline rank s % pp (Narayanan et al. 2021, section 2.2). In a
+// V-shaped schedule, chunk 1 runs on the way back (Qi et al. 2024, section 3.2).
 inline int pipeline_rank_of(int stage, const Plan& plan) {
   const bool back = is_v_shaped(plan.schedule) && stage >= plan.pp;
   return back ? 2 * plan.pp - 1 - stage : stage % plan.pp;

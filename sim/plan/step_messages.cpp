@@ -82,7 +82,7 @@ class Listing {
         add({kind, stage, what});
   }
 
-  // Calls of one size are one entry.
+  // Adjacent calls of one size become one entry.
   void add(const StepMessage& message) {
     if (message.what.calls == 0 || !groups_.has_peers(message.what.group)) return;
     const auto size = [](const StepMessage& of) {

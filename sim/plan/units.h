@@ -1,4 +1,4 @@
-// Which parameters are gathered and dropped together when every rank holds but its shard?
+// Which parameters are gathered and dropped together, when every rank holds only its shard?
 #pragma once
 
 #include <vector>
@@ -16,8 +16,8 @@ struct Unit {
   double total() const { return dense + experts; }
 };
 
-// The units of a stage in model order: one a layer (Zhao et al. 2023, section 3.2.1), the embedding with the
-// first of them, the head with the last.
+// The units of a stage in model order, one for each layer (Zhao et al. 2023, section 3.2.1). The embedding is
+// in the first unit, the head in the last.
 std::vector<Unit> units(const Work& work, int stage);
 
 // By stage and unit.

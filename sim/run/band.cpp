@@ -13,15 +13,15 @@ namespace rehearse {
 
 namespace {
 
-// Of A100's table carried over to H100 against H100's own, GEMMs of 1,024 rows and more (tested).
+// Error of A100's table carried over to H100, against H100's own, on GEMMs of 1,024 rows and more (tested).
 constexpr double kCarriedOver = 0.21;
-// The same by the peaks that data sheets state (cost/timed_on.h; tested). The error grows with the distance
-// of two GPUs, log of the ratio of their figures: here that of the peaks.
+// The same error by the peaks of data sheets (cost/timed_on.h; tested). It grows with the distance of two
+// GPUs, log of the ratio of their figures: here that of the peaks.
 constexpr double kCarriedByPeaks = 0.195;
 const double kDistance = std::log(989.0 / 312);
 constexpr std::size_t kProbes = 48;  // enough for a 90th percentile that settles within a few percent
 constexpr std::int64_t kTrainingRows = 1024;
-constexpr double kOutermost = 0.9;  // what is larger than this share of the matrices is extrapolated to
+constexpr double kOutermost = 0.9;  // larger matrices than this share of all measure extrapolation
 
 const std::vector<GemmSample>* samples_of(const Profile& profile, const std::string& precision) {
   for (const std::string& name : {precision, std::string("fp16"), std::string("bf16")}) {
@@ -36,7 +36,7 @@ double matrix(const GemmSample& sample) {
   return static_cast<double>(sample.n) * static_cast<double>(sample.k);
 }
 
-// |predicted / measured - 1| of a sample by those that `keep` names.
+// |predicted / measured - 1| of a sample, predicted by the samples that `keep` accepts.
 template <typename Keep>
 double error_without(const GemmCurve& all, const std::vector<GemmSample>& samples, const GemmSample& sample,
                      Keep&& keep) {
@@ -49,7 +49,7 @@ double error_without(const GemmCurve& all, const std::vector<GemmSample>& sample
                   1);
 }
 
-// Samples of as many rows as training has, where there are any; some of them, evenly spread.
+// Samples with as many rows as training has, if there are any: a selection of them, evenly spread.
 std::vector<GemmSample> probes(const std::vector<GemmSample>& samples, double least_matrix) {
   std::vector<GemmSample> chosen;
   const bool has_training = std::any_of(samples.begin(), samples.end(),
@@ -92,8 +92,8 @@ double exposed_in(const TimeShares& time, const std::string& kind) {
   return kind == "offload" ? time.exposed_offload : time.exposed_dp;  // "dp" and "tied"
 }
 
-// The line's part of what its kind exposes on the critical path: as of what it exposes on the line's rank, or
-// of its busy time where that rank exposes nothing.
+// The line's part of the time that its kind exposes on the critical path. The part is its share of the kind's
+// exposed time on the line's rank. If that is zero, its share of the busy time counts.
 double exposed_on_path(const CommunicationLine& line, const Report& report) {
   const auto is_dp = [](const std::string& kind) { return kind == "dp" || kind == "tied"; };
   double exposed_s = 0, busy_s = 0;
@@ -106,7 +106,7 @@ double exposed_on_path(const CommunicationLine& line, const Report& report) {
   return share * exposed_in(report.time, line.kind);
 }
 
-// Between the GPU that was timed and the cluster's.
+// Distance between the GPU that was timed and the cluster's.
 double distance(const Profile& profile, const Gpu& gpu, const std::string& precision) {
   double furthest = 0;
   for (const Difference& difference : differences(profile, gpu))

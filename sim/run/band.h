@@ -1,4 +1,4 @@
-// How far may a predicted step time be off, by what its sources are known to be off?
+// How far may a predicted step time be off, by the known errors of its sources?
 #pragma once
 
 #include <array>
@@ -11,29 +11,29 @@
 
 namespace rehearse {
 
-// 90th percentiles of |predicted / measured - 1| at what was left out of the samples.
+// 90th percentiles of |predicted / measured - 1| on data that was held out of the samples.
 struct KnownErrors {
-  double products = 0;      // of weight matrices that were not timed; of times that are carried over from
-                            // another GPU, in a profile or from it, what carrying over is off besides
+  double products = 0;      // of weight matrices that were not timed, with the error of times carried over
+                            // from another GPU, into the profile or from it
   double extrapolated = 0;  // of matrices larger than all that were timed
   // Collectives up to 32 KiB, to 64 MiB, and above, by tables that the fit has not seen.
   std::array<double, 3> collectives{};
-  double left_out = 0;  // of step times: what no error of a source explains
+  double left_out = 0;  // of step times: residual error that no source explains
 };
 
-// What predictions of published runs miss besides, nine times of ten, each family counting once: what a
-// framework does and nobody wrote down, clocks, other jobs' traffic (docs/accuracy.md; tested).
+// Residual error of nine in ten predictions of published runs, where each family counts once. Causes:
+// undocumented behaviour of frameworks, clocks, other jobs' traffic (docs/accuracy.md; tested).
 inline constexpr double kLeftOut = 0.08;
 
-// Of kernels that nobody timed, which are costed by their FLOPs and bytes at the rates of other kernels:
-// taken, not measured.
+// Error of kernels that nobody timed. They are costed by their FLOPs and bytes at the rates of other kernels.
+// This figure is assumed, not measured.
 inline constexpr double kUntimed = 0.5;
 
-// Zeros for what the profile has no samples of; kLeftOut. O(GEMM samples).
+// Zeros where the profile has no samples; kLeftOut. O(GEMM samples).
 KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::string& precision);
 
-// Relative: the parts of the step time, each with its error, taken as independent. Idle time is that of
-// kernels. `extrapolated_share` of kernel time as in RunFacts.
+// Relative to the step time: each part of it has its error, and errors are taken as independent. Idle time
+// has the error of kernels. `extrapolated_share` of kernel time as in RunFacts.
 double uncertainty(const Report& report, const KnownErrors& errors);
 
 // Report::uncertainty of a run of the experiment; 0 where pipeline ranks have nodes of several kinds.

@@ -12,9 +12,10 @@ struct ConcurrentRun {
   std::vector<double> other_step_times_s;  // of the steps that the other job ran meanwhile
 };
 
-// One iteration of `own` on the first nodes of its placement, while `other` repeats its own on the next ones.
-// Nothing is folded: which link of the fabric each rank crosses is what matters. InputError unless both have
-// the same cluster with room for both, SimGrid's engine, nodes of one kind and durations that do not vary.
+// One iteration of `own` on the first nodes of its placement, while `other` repeats its own on the next
+// nodes. Nothing is folded, because the result depends on the fabric links that each rank crosses. InputError
+// unless both have the same cluster with room for both, SimGrid's engine, nodes of one kind and durations
+// that do not vary.
 ConcurrentRun run_concurrently(Experiment own, Experiment other);
 
 }  // namespace rehearse

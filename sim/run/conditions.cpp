@@ -90,7 +90,7 @@ void require_slow(const Slow& slow, const Plan& plan, const Cluster& cluster) {
          fmt::format("nic {}.{} of {} a node", slow.nic.node, slow.nic.nic, cluster.node.nics));
 }
 
-// The ranks that a slow NIC serves, or the one that is slow or has slow links.
+// The ranks that a slow NIC serves, or the rank that is slow or has slow links.
 std::vector<int> ranks_of(const Slow& slow, const Plan& plan, const Cluster& cluster,
                           const Conditions& conditions) {
   if (slow.part == Slow::Part::rank) return {slow.rank};
@@ -100,7 +100,7 @@ std::vector<int> ranks_of(const Slow& slow, const Plan& plan, const Cluster& clu
   const bool is_link = slow.part == Slow::Part::gpu_link;
   const auto found = std::find(nodes.begin(), nodes.end(), is_link ? slow.gpu.node : slow.nic.node);
   if (found == nodes.end()) return ranks;
-  // A NIC that is down burdens the one that takes over: all ranks of the node may feel it.
+  // A NIC that is down burdens the NIC that takes over, so all ranks of the node may be slower.
   for (std::int64_t gpu = 0; gpu < gpus; ++gpu) {
     const std::int64_t rank = (found - nodes.begin()) * gpus + gpu;
     if (is_link && gpu != slow.gpu.gpu) continue;
@@ -109,7 +109,7 @@ std::vector<int> ranks_of(const Slow& slow, const Plan& plan, const Cluster& clu
   return ranks;
 }
 
-// The ranks that meet in the collectives inside one op of `rank`.
+// The ranks that take part in the collectives inside one op of `rank`.
 std::vector<int> lock_step(const Plan& plan, int rank) {
   const RankGrid grid(plan);
   std::vector<int> ranks;
@@ -127,7 +127,7 @@ std::vector<int> lock_step(const Plan& plan, int rank) {
   return met;
 }
 
-// Adds the class of the first position whose class is not special: it stands for all such.
+// Adds the class of the first position whose class is not special. It stands for all other classes.
 template <typename ClassOf>
 void add_first_other(std::set<int>& special, const std::vector<int>& positions, ClassOf class_of) {
   for (const int position : positions) {
@@ -190,7 +190,7 @@ std::vector<std::int64_t> place_nodes(const Cluster& cluster, std::int64_t nodes
       for (std::int64_t at = 0; at < switches && next < nodes; ++at)
         placed[static_cast<std::size_t>(next++)] = at * below + turn;
     }
-    // What a last switch that is not full takes.
+    // The nodes of a last switch that is not full.
     for (std::int64_t node = switches * below; next < nodes; ++node)
       placed[static_cast<std::size_t>(next++)] = node;
   }

@@ -1,4 +1,4 @@
-// How does the cluster depart from the ideal: where do the job's nodes lie, and what is slow or down?
+// How does the cluster depart from the ideal: which nodes does the job get, and which parts are slow or down?
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct GpuPlace {
   int gpu = 0;
 };
 
-// A part that works at `speed` times its rated pace: of a rank its kernels, of a GPU's links inside its node,
-// a NIC or a link of the fabric its bandwidth. 0: down.
+// A part that works at `speed` times its rated speed. This applies to the kernels of a rank, and to the
+// bandwidth of a GPU's links inside its node, of a NIC or of a fabric link. 0: down.
 struct Slow {
   enum class Part : std::uint8_t { rank, gpu_link, nic, link };
   Part part = Part::rank;
@@ -36,8 +36,8 @@ struct Slow {
   double speed = 1;
 };
 
-// Spread of durations from one iteration to the next: log-normal with mean 1, by coefficient of variation.
-// One draw an op (of all ranks in lock step together) or message.
+// Spread of durations between iterations: log-normal with mean 1, by coefficient of variation. One draw for
+// each message, and for each op of all ranks in lock step together.
 struct Jitter {
   double compute = 0;
   double messages = 0;
@@ -45,7 +45,7 @@ struct Jitter {
 
 struct Conditions {
   Placement placement = Placement::compact;
-  std::int64_t nodes_before = 0, nodes_after = 0;  // of those that are placed: another job's
+  std::int64_t nodes_before = 0, nodes_after = 0;  // another job's, among the placed nodes
   bool pxn = true;  // a message to another rail leaves through the NIC of that rail (NCCL_P2P_PXN_LEVEL)
   std::vector<Slow> slow;
   Jitter jitter;
@@ -55,23 +55,23 @@ struct Conditions {
   bool has_jitter() const { return jitter.compute > 0 || jitter.messages > 0; }
 };
 
-// "rank=17:0.8,nvlink=3.1:0.5,nic=3.1:0.5,link=leaf0:0.5"; InputError with the form when it is no such list.
+// "rank=17:0.8,nvlink=3.1:0.5,nic=3.1:0.5,link=leaf0:0.5". InputError with the form when the text is no such
+// list.
 std::vector<Slow> parse_slow(const std::string& text);
 
-// InputError when the slow ranks, NICs or links do not exist or a speed is not in [0, 1]; ranks cannot be
-// down.
+// InputError when slow ranks, NICs or links do not exist, or a speed is not in [0, 1]. Ranks cannot be down.
 void require_conditions(const Conditions& conditions, const Plan& plan, const Cluster& cluster);
 
 // The nodes of the cluster that a job of `nodes` nodes gets, in the order of its ranks.
 std::vector<std::int64_t> place_nodes(const Cluster& cluster, std::int64_t nodes,
                                       const Conditions& conditions);
 
-// How fast the ranks at `rank`'s place in the lock step compute: the slowest of those that meet in its
-// tensor-, context- and expert-parallel groups.
+// The compute speed of the ranks in lock step with `rank`: the slowest rank of its tensor-, context- and
+// expert-parallel groups.
 double speed_of(const Plan& plan, const Conditions& conditions, int rank);
 
-// Data-parallel replicas to walk one by one so that each differing one is walked and one stands for the rest:
-// {0} when none differs. Sharding groups and positions in them are kept apart.
+// Data-parallel replicas to simulate: each one that differs, and one that stands for the rest. {0} when none
+// differs. Sharding groups and positions in them are distinguished.
 std::vector<int> replicas_to_walk(const Plan& plan, const Cluster& cluster, const Conditions& conditions);
 
 }  // namespace rehearse

@@ -12,10 +12,10 @@ namespace rehearse {
 
 namespace {
 
-// Kernels and transfers of an op take turns so often at most: a stage of 80 layers has hundreds of
-// collectives an op, and what each meets hardly changes from one to the next.
+// Kernels and transfers of an op alternate this often at most. A stage of 80 layers has hundreds of
+// collectives an op, and the other flows hardly change from one to the next.
 constexpr double kMaxRounds = 8;
-// Of a link's capacity: what less than this much of it is used for cannot be felt.
+// Share of a link's capacity below which a use is negligible.
 constexpr double kNegligible = 1e-6;
 
 OpTransfers unpaired_transfers(OpKind kind, const StageTransfers& stage) {
@@ -35,8 +35,8 @@ OpTransfers unpaired_transfers(OpKind kind, const StageTransfers& stage) {
   }
 }
 
-// What the pass beside an op hides of its exchanges goes on beside the op's own kernels, as far as these
-// last.
+// The concurrent pass hides part of an op's expert all-to-alls. That part moves beside the op's own kernels,
+// as far as these last.
 void hide_exchanges(const Op& op, const OpTimes& times, OpTransfers& transfers) {
   const double hidden = hidden_exchange_s(op, times);
   if (!(hidden > 0)) return;
@@ -117,8 +117,8 @@ class ContendedSearch {
     }
   }
 
-  // As the flows of whole collectives (Loading): a GPU's port carries what its rank sends, a NIC what its
-  // node's members bring to it.
+  // The same flows as for whole collectives (LoadsBuilder): a GPU's port carries the bytes that its rank
+  // sends, a NIC the bytes of its node's members.
   void add_paces(std::size_t index, int instance, std::vector<FlowRate>& paces) {
     const auto group = static_cast<CommGroup>(index);
     const int rank = tasks_.instances[static_cast<std::size_t>(instance)].rank;
@@ -146,7 +146,7 @@ class ContendedSearch {
         visit(static_cast<std::size_t>(link));
   }
 
-  // Which links more than the ops of one leader use.
+  // Marks the links that ops of more than one leader use.
   void mark_users(const std::vector<Flow>& flows) {
     users_.assign(links_.table().capacity().size(), kNobody);
     for (const Flow& flow : flows)
@@ -180,7 +180,7 @@ class ContendedSearch {
 
   double capacity(std::size_t link) const { return links_.table().capacity()[link]; }
 
-  // How long what is priced at `seconds` takes on the links as they are.
+  // Seconds on the links as they are, for transfers that are priced at `seconds`.
   double fullest_s(const std::vector<FlowRate>& paces, double seconds, double bytes) {
     bytes_.resize(links_.table().capacity().size());
     double most = 0;
@@ -207,7 +207,7 @@ class ContendedSearch {
     inside_.op_of[task] = found->second;
   }
 
-  // Its index; -1 for an op without transfers.
+  // Adds a contended op and returns its index; -1 for an op without transfers.
   std::int32_t add(int leader, const Op& op) {
     ContendedOp inner;
     inner.leader = leader;
@@ -228,8 +228,8 @@ class ContendedSearch {
       round.exposed_bytes = each * std::max(0.0, all[group].exposed_bytes);
       round.beside_bytes = each * all[group].beside_bytes;
       inner.priced_s += inner.rounds * (round.exposed_s + round.window_s);
-      // Members of the group whose ops are other tasks send meanwhile: what this one's links could do alone
-      // does not make it shorter than priced.
+      // Members of the group whose ops are other tasks send meanwhile. So this op does not become shorter
+      // than priced, even if its links could carry its own bytes faster.
       inner.alone_s +=
           inner.rounds * (std::max(round.exposed_s, fullest_s(paces, round.exposed_s, round.exposed_bytes)) +
                           std::max(round.window_s, fullest_s(paces, round.beside_s, round.beside_bytes)));

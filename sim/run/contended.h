@@ -38,7 +38,7 @@ using FlowRates = std::array<std::vector<FlowRate>, kInnerGroups>;
 // A round: the kernels, then for each group its exposed transfers, then its window.
 struct ContendedOp {
   int rounds = 1;
-  std::int32_t leader = 0;  // instance: its paces
+  std::int32_t leader = 0;  // the instance whose rates apply
   OpTransfers round;
   double priced_s = 0;  // transfers and windows of all rounds
   double alone_s = 0;   // the same on the links as they are, when no other task uses them

@@ -19,7 +19,7 @@ double workspace_of(const Experiment& experiment) {
   return workspace;
 }
 
-// Copies to the host stand in the full schedule only.
+// Copies to the host are ops of the full schedule only.
 std::vector<RankMemory> memory_of(const Experiment& experiment, const Work& work) {
   const Plan& plan = experiment.plan;
   const auto in = [&](const Schedule& schedule) {

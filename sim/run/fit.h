@@ -1,4 +1,4 @@
-// What lies on the GPUs of a plan, found without running it, and how few GPUs would hold it?
+// How much memory does each GPU of a plan need, found without running it, and how few GPUs would be enough?
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace rehearse {
 
-// Of each pipeline rank, as the report of the run has them, but without what the allocator reserves.
+// For each pipeline rank, as in the report of the run, but without the reserved memory.
 std::vector<Footprint> footprints_of(const Experiment& experiment);
 
-// fewest_gpus() on the experiment's cluster. Where nodes are mixed: on those that pipeline rank `like` has.
+// fewest_gpus() on the experiment's cluster. Where nodes are mixed, on the nodes of pipeline rank `like`.
 std::optional<FewestGpus> fewest_gpus_of(const Experiment& experiment, const Headroom& headroom,
                                          int like = 0);
 

@@ -31,7 +31,7 @@ double simulated_goodput(const Failures& failures, double interval_s, double day
   const double segment = interval_s + failures.checkpoint_s;
   double now = 0, useful = 0, failure = until_failure();
   while (now < days_s) {
-    // All whole segments up to the failure or the end; what is begun then is lost.
+    // All whole segments up to the failure or the end. The segment under way is lost.
     const double stop = std::min(failure, days_s);
     useful += interval_s * std::floor((stop - now) / segment);
     now = stop;

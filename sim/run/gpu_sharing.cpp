@@ -10,7 +10,7 @@ namespace rehearse {
 
 namespace {
 
-// (when, +1 or -1) for every pass of every rank that begins or ends.
+// (when, +1 or -1): a pass of some rank begins or ends.
 std::vector<std::pair<double, int>> changes(const Timeline& timeline, const Schedule& schedule) {
   std::vector<std::pair<double, int>> all;
   for (const TimelineRank& rank : timeline.ranks) {

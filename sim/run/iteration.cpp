@@ -36,8 +36,8 @@ GradientSync gradient_sync(const MessageSizes& sizes, const Model& model, const 
   sync.across = shard_replicas(plan) > 1;
   sync.to_host = plan.offload == Offload::optimizer;
   // The GPU starts blocks of kernels in the order in which these reach the head of their streams (Amert et
-  // al. 2017, section 4): flattening, dividing and reducing wait for one another behind the kernels of the
-  // backward pass, and DeepSpeed's next gather for all of them.
+  // al. 2017, section 4). So flattening, dividing and reducing wait for one another behind the kernels of the
+  // backward pass. DeepSpeed's next gather waits for all of them.
   sync.alone = exchanges_lists(plan);
   sync.gathers_ahead = sizes.weights.empty() || std::ranges::any_of(sizes.weights, [](const auto& units) {
                          return std::ranges::any_of(units, &Weights::gathered_ahead);
@@ -98,8 +98,8 @@ void warn_of_pairs(const Plan& plan, const Schedule& schedule, RunFacts& facts) 
                                          : "ep = 1: there is no dispatch or combine to overlap");
 }
 
-// Each rank has the sums of squares of its own heads. transformers gathers all heads (OLMo 2's plan of tensor
-// parallelism: "we need to replicate here due to the added norm on q and k").
+// Each rank has the sums of squares of its own heads. transformers instead gathers all heads (OLMo 2's plan
+// of tensor parallelism: "we need to replicate here due to the added norm on q and k").
 void warn_of_wide_norms(const Model& model, const Plan& plan, RunFacts& facts) {
   if (plan.tp == 1 || !model.qk_norm || model.qk_norm_span != QkNormSpan::all_heads) return;
   facts.warnings.push_back(fmt::format(
@@ -127,8 +127,8 @@ void warn_of_untimed(const Model& model, const Plan& plan, RunFacts& facts) {
                     model.name, model.window, plan.cp));
 }
 
-// A fold that is not known to change nothing is made only where simulating every rank would take long: each
-// op of each rank costs some microseconds.
+// A fold that may change the result is used only where simulating every rank would take long. Each op of each
+// rank costs a few microseconds.
 constexpr std::size_t kAffordableOps = 200'000;
 
 std::size_t ops_of_every_rank(const Schedule& schedule, const Plan& plan) {
@@ -137,7 +137,8 @@ std::size_t ops_of_every_rank(const Schedule& schedule, const Plan& plan) {
   return ops * static_cast<std::size_t>(plan.gpus() / plan.pp);
 }
 
-// The longest path, where nothing contends, knows ranks that share a NIC by their folded port alone.
+// Without contention, the longest path distinguishes ranks that share a NIC only by the capacity of their
+// folded port.
 bool folding_shows(const Experiment& experiment) {
   return experiment.engine == Engine::simgrid && experiment.fold == Fold::replicas &&
          !are_symmetric(experiment.plan, experiment.cluster, experiment.conditions);
@@ -208,7 +209,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
 
 namespace {
 
-// Runs all iterations: their step times, and the timeline of the first.
+// Runs all iterations, and keeps their step times and the timeline of the first.
 void run_all(const Experiment& experiment, Iteration& iteration) {
   const Preparation& ready = iteration.preparation;
   const Conditions& conditions = experiment.conditions;
@@ -246,7 +247,7 @@ Preparation prepare(const Experiment& experiment) {
     return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices,
                       sizes, conditions, experiment.stage_nodes);
   };
-  // What runs beside what is found on one replica without slow parts.
+  // Delays beside collectives are computed on one replica without slow parts.
   Conditions healthy = experiment.conditions;
   healthy.slow.clear();
   const Tasks folded = derive_tasks(ready.schedule, plan, {Fold::replicas, plan.one_queue, false});
@@ -275,8 +276,8 @@ Report report_of(const Experiment& experiment, const Preparation& preparation, c
 
 namespace {
 
-// With kernels as slow as others beside them make them: of a first look, in which all of them always compute,
-// it is found how much of the time they do.
+// The experiment with kernels slowed down by other ranks on the same GPU. A first run, in which all of them
+// always compute, tells how much of the time they do.
 Experiment among_others(Experiment experiment) {
   const double others = static_cast<double>(experiment.profile.measurement->with_concurrent_ranks->others);
   Experiment first = experiment;

@@ -1,4 +1,5 @@
-// One training iteration from its inputs to its report: the flow of the whole program in one place.
+// How does one training iteration get from its inputs to its report? The flow of the whole program in one
+// place.
 #pragma once
 
 #include <optional>
@@ -24,7 +25,7 @@ namespace rehearse {
 enum class Engine : std::uint8_t { simgrid, reference };
 std::string to_string(Engine engine);
 
-// What is asked: everything that an iteration depends on.
+// The inputs: everything that an iteration depends on.
 struct Experiment {
   Model model;
   Cluster cluster;
@@ -42,7 +43,7 @@ struct Experiment {
   Headroom headroom = {};              // memory that is to stay free on each GPU
 };
 
-// Everything that is known of an iteration before it runs.
+// Everything known about an iteration before it runs.
 struct Preparation {
   Work work;
   Prices prices;

@@ -8,12 +8,13 @@
 
 namespace rehearse {
 
-// `loads` with every op's seconds and every message's seconds and bytes multiplied by draws of their own,
-// log-normal with mean 1 and the coefficient of variation of conditions.jitter: exp(s z - s^2 / 2), s^2 =
-// ln(1 + cv^2), z standard normal. The same seed, iteration and task give the same draw on every machine.
+// `loads` with random factors: one on every op's seconds, and one on every message's seconds and bytes.
+// Factors are log-normal with mean 1 and the coefficient of variation of conditions.jitter: exp(s z - s^2 /
+// 2), s^2 = ln(1 + cv^2), z standard normal. The same seed, iteration and task give the same draw on every
+// machine.
 Loads jittered(const Loads& loads, const Conditions& conditions, int iteration);
 
-// Of the step times of several iterations.
+// Statistics of the step times of several iterations.
 struct Spread {
   double mean_s = 0, deviation_s = 0;  // of the sample: over n - 1
   double least_s = 0, median_s = 0, p95_s = 0, most_s = 0;

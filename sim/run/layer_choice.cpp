@@ -15,7 +15,7 @@ std::vector<std::vector<int>> likely_splits(const Experiment& experiment) {
   return splits_by_cost(layer_costs(experiment.model, plan, experiment.cluster, experiment.profile), plan);
 }
 
-// As the longest path walks one steady iteration.
+// The experiment as candidates are tried: one steady iteration along the longest path.
 Experiment as_tried(Experiment experiment) {
   experiment.engine = Engine::reference;
   experiment.fold = Fold::replicas;

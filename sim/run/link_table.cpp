@@ -76,7 +76,7 @@ NicPlace LinkTable::nic_of(GpuPlace place) const {
 
 std::pair<NicPlace, NicPlace> LinkTable::nics_between(GpuPlace from, GpuPlace to) const {
   const NicPlace own = nic_of(from), theirs = nic_of(to);
-  // Only where NICs of one index meet below switches of their own does it matter which one a message takes.
+  // It matters which NIC a message takes only where NICs of one index meet below switches of their own.
   const NicPlace rail{from.node, theirs.nic};
   const bool crosses_rail = pxn_ && cluster_.fabric.rails && shared_ && nic_bandwidth(rail) > 0;
   return {crosses_rail ? rail : own, theirs};
@@ -88,7 +88,7 @@ Endpoints LinkTable::message(GpuPlace from, GpuPlace to) {
   return across(out, in);
 }
 
-// GPU ports bound it, and where the node's wiring is known the links between.
+// Limits are the GPU ports, and the links between them where the node's wiring is known.
 Endpoints LinkTable::inside(GpuPlace from, GpuPlace to) {
   const Endpoints source = gpu_port(from.node, from.gpu), target = gpu_port(to.node, to.gpu);
   const std::vector<LinkId> between = wires(from, to);
@@ -119,7 +119,7 @@ double LinkTable::speed_of_link(const std::string& name) const {
 std::vector<FabricLink> LinkTable::shared_route(NicPlace from, NicPlace to) const {
   if (!shared_) return {};
   std::vector<FabricLink> route = fabric_route(cluster_, from, to);
-  // A GPU sends through all of its NICs at once: the way of the first one stands for their rails.
+  // A GPU sends through all of its NICs at once. The path of the first one stands for their rails.
   if (cluster_.fabric.rails)
     for (FabricLink& link : route)
       if (link.level == 0) link.bandwidth *= nics_of_a_gpu(cluster_.node);

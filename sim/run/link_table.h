@@ -1,4 +1,4 @@
-// Which links of the cluster does a message cross, and what do they carry?
+// Which links of the cluster does a message cross, and at which rate?
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace rehearse {
 
 using LinkId = std::int32_t;  // one direction of a link
-using EndId = std::int32_t;   // the links on one side of a flow's way
+using EndId = std::int32_t;   // the links on one side of a flow's path
 
 // A flow crosses the links of both ends.
 struct Endpoints {
@@ -22,7 +22,7 @@ struct Endpoints {
 };
 
 // Grows with the messages asked for: only links that a message crosses exist. Non-blocking parts of the
-// fabric have no link at all, so that flows which cannot disturb each other stay uncoupled.
+// fabric have no link at all. So flows that cannot disturb each other stay uncoupled.
 class LinkTable {
  public:
   LinkTable(const Cluster& cluster, const Conditions& conditions);
@@ -36,8 +36,7 @@ class LinkTable {
 
   using GpuPlace = rehearse::GpuPlace;
 
-  // From GPU to GPU. InputError when a link that it needs is
-  // down.
+  // From GPU to GPU. InputError when a link that it needs is down.
   Endpoints message(GpuPlace from, GpuPlace to);
 
   // The NICs that such a message across nodes takes.
@@ -64,7 +63,7 @@ class LinkTable {
   double nic_bandwidth(NicPlace nic) const;
 
   bool has_shared_links() const { return shared_; }
-  // Links of the fabric that messages cross, by their id in it.
+  // Fabric links that messages cross, by their id in the fabric.
   const std::map<std::uint64_t, LinkId>& fabric_links() const { return fabric_links_; }
   const std::vector<double>& capacity() const { return capacity_; }       // by link
   const std::vector<std::vector<LinkId>>& ends() const { return ends_; }  // by end

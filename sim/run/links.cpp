@@ -60,7 +60,7 @@ Endpoints Links::add_port(double bandwidth) {
   return {table_.end_of({table_.add_link(bandwidth)}), table_.end_of({table_.add_link(bandwidth)})};
 }
 
-// By pipeline rank: most of its ranks that send through one NIC.
+// By pipeline rank: the largest number of its ranks that send through one NIC.
 std::map<int, int> Links::shares_of_nics() const {
   std::map<int, int> most;
   std::map<std::pair<int, int>, int> users;  // by pipeline rank and NIC of one node
@@ -124,7 +124,7 @@ std::vector<FlowShare> Links::message(int a, int b) {
     return {{table_.message(place(pairs.front().first), place(pairs.front().second)), 1}};
   std::vector<FlowShare> crossings;
   if (!crosses_nodes(a, b)) {
-    // The narrowest way of all pairs.
+    // The narrowest path of all pairs.
     std::vector<LinkId> narrowest;
     const auto width = [this](const std::vector<LinkId>& links) {
       double least = gpu_bandwidth();
@@ -145,9 +145,9 @@ std::vector<FlowShare> Links::message(int a, int b) {
   return crossings;
 }
 
-// For each level of the fabric, what the pairs together bring to the link of it that is fullest for its
-// capacity, along the way of the first pair that crosses it. Each rank divides what it sends among its
-// messages.
+// Finds, for each level of the fabric, the link that is fullest for its capacity, along the path of the first
+// pair that crosses it. Appends a flow with the bytes of all pairs on that link. Each rank divides its bytes
+// among its messages.
 void Links::append_shared(const Pairs& pairs, double messages_a_rank, std::vector<FlowShare>& crossings) {
   if (!table_.has_shared_links()) return;
   const std::vector<Bundle> bundles = bundled(pairs);
@@ -179,7 +179,7 @@ void Links::append_shared(const Pairs& pairs, double messages_a_rank, std::vecto
   }
 }
 
-// In the order of the first pair of each.
+// Bundles in the order of the first pair of each.
 std::vector<Links::Bundle> Links::bundled(const Pairs& pairs) const {
   std::vector<Bundle> bundles;
   std::unordered_map<std::uint64_t, std::size_t> known;  // by the lowest switches of both sides

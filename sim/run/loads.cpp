@@ -17,7 +17,8 @@ namespace rehearse {
 
 namespace {
 
-// Builds the loads task by task; what repeats (the way between two instances, a group's shape) is found once.
+// Builds the loads task by task. Repeated parts (the path between two instances, a group's shape) are found
+// once.
 class LoadsBuilder {
  public:
   LoadsBuilder(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
@@ -69,7 +70,7 @@ class LoadsBuilder {
   }
 
  private:
-  // The way of a message, found once for each pair of instances.
+  // The path of a message, found once for each pair of instances.
   struct Path {
     CommunicationTime time;  // of one boundary message
     bool crosses = false;
@@ -88,7 +89,7 @@ class LoadsBuilder {
       speeds_.push_back(speed_of(plan_, conditions_, instance.rank));
   }
 
-  // A slow GPU stretches its kernels; its peers wait for it, and what they say to each other is no slower.
+  // A slow GPU stretches its kernels. Its peers wait for it, but their messages are no slower.
   void compute(TaskId task, int instance, const Op& op, const OpTimes& times) {
     const TimeParts parts = priced_parts(op, rank_of(instance).pipeline_rank, times);
     loads_.fixed_s[task] = parts.total() / op.parts;
@@ -99,7 +100,7 @@ class LoadsBuilder {
 
   const Instance& rank_of(int instance) const { return tasks_.instances[static_cast<std::size_t>(instance)]; }
 
-  // What prices the messages that an instance begins.
+  // Cluster and profile that price the messages of an instance.
   const Cluster& cluster_of(int instance) const {
     return nodes_.empty() ? cluster_ : nodes_.of_rank(rank_of(instance).pipeline_rank).cluster;
   }
@@ -112,7 +113,7 @@ class LoadsBuilder {
   }
   const Op& op_at(OpRef ref) const { return ops_of(ref)[static_cast<std::size_t>(ref.op)]; }
 
-  // Bytes are whole, at least one where there are any, so that both engines count the same ones.
+  // Bytes are whole, and at least one where there are any, so that both engines count the same bytes.
   void add_flow(const Endpoints& ends, double bytes) {
     const double whole = std::ceil(bytes);
     if (whole > 0) loads_.flows.push_back({ends, static_cast<std::uint64_t>(whole)});
@@ -129,7 +130,8 @@ class LoadsBuilder {
       add_flow(crossing.ends, crossing.carried(sizes_.boundary_bytes, counted));
   }
 
-  // Seconds of a message alone on its port are worth so many bytes: what the protocol adds counts as bytes.
+  // The seconds of a message alone on its port, times this rate, count as bytes. So the protocol's overhead
+  // does too.
   double rate(bool crosses) const { return crosses ? links_.nic_bandwidth() : links_.gpu_bandwidth(); }
 
   Path way_between(int from, int to) {
@@ -154,7 +156,7 @@ class LoadsBuilder {
     return messages_of(sizes_, plan_, ops_of(ref), static_cast<std::size_t>(ref.op));
   }
 
-  // The messages of a task over one group: how long alone.
+  // The messages of a task over one group, with their isolated time.
   struct Exchange {
     CommGroup of = CommGroup::shards;
     const Group* group = nullptr;
@@ -215,7 +217,8 @@ class LoadsBuilder {
     return passes > 0 ? passes * bytes_of(sent) / cluster_of(ref.instance).gpu.memory_bandwidth : 0;
   }
 
-  // Each owner's own, one after the other. No two begin at the same rank: each goes round the ring alone.
+  // Each owner's own broadcasts, in sequence. No two begin at the same rank, so each goes round the ring
+  // alone.
   Exchange broadcasts(int leader, const std::vector<Collective>& sent) {
     const Collective& largest = *std::ranges::max_element(sent, {}, &Collective::bytes);
     Exchange all = exchange(largest, leader);
@@ -232,7 +235,7 @@ class LoadsBuilder {
     return all;
   }
 
-  // Its calls, one after the other.
+  // All calls of a message, one after the other.
   Exchange repeated(OpRef ref, const Collective& message) {
     Exchange all = exchange(message, ref.instance);
     const bool is_list = !sizes_.weights.empty() && message.group == CommGroup::shards;
@@ -243,8 +246,8 @@ class LoadsBuilder {
     return all;
   }
 
-  // The first exchange's instances form the task. Each puts its bytes on its GPU's port and, across nodes,
-  // its part of what its node sends through the NIC; exchanges over the same links are one flow.
+  // The instances of the first exchange form the task. Each instance puts its bytes on its GPU's port. Across
+  // nodes, it puts its part of its node's bytes on the NIC. Exchanges over the same links are one flow.
   void load(TaskId task, const std::vector<Exchange>& exchanges) {
     for (const Exchange& each : exchanges) {
       loads_.fixed_s[task] += each.time.latency_s;

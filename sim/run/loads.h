@@ -1,4 +1,4 @@
-// What does each task ask for: how long it takes by itself, and which links its bytes cross?
+// Which resources does each task need: how long does it take by itself, and which links do its bytes cross?
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How much of an order is bubble by its shape alone?
+// How much of an order is bubble, by its shape alone?
 #pragma once
 
 #include "plan/plan.h"
@@ -6,9 +6,9 @@
 
 namespace rehearse {
 
-// Idle over the whole, mean over pipeline ranks, when all stages are equal, messages are free and a backward
-// lasts two forwards, each of its halves one. What ideal_bubble_fraction() has closed forms for, of an order
-// without one: compute ops, with or without messages.
+// Idle time over the whole time, as the mean over pipeline ranks. All stages are equal, and messages are
+// free. A backward lasts two forwards, each of its halves one. This is the figure of ideal_bubble_fraction(),
+// for orders that have no closed form. `order`: compute ops, with or without messages.
 double bubble_of_order(const Schedule& order, const Plan& plan);
 
 }  // namespace rehearse

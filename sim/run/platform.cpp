@@ -13,7 +13,8 @@ namespace s4u = simgrid::s4u;
 
 namespace {
 
-// What Ctrl-C does is for the program to say: SimGrid takes it over as it starts, and ends with exit code 1.
+// Keeps the program's own handler for Ctrl-C. SimGrid replaces it as it starts, and would end with exit code
+// 1.
 class KeptInterrupt {
  public:
   KeptInterrupt() { sigaction(SIGINT, nullptr, &own_); }
@@ -25,7 +26,7 @@ class KeptInterrupt {
   struct sigaction own_ = {};
 };
 
-// The engine reads options from argv and would print its own log lines: it gets an argv of its own.
+// The engine reads options from argv and would print its own log lines, so it gets a separate argv.
 s4u::Engine make_engine() {
   // A second engine would go on with the first one's clock and refuse its settings.
   static bool used = false;
@@ -48,7 +49,7 @@ s4u::Engine make_engine() {
   return s4u::Engine(&argc, argv.data());
 }
 
-// SimGrid 4 has other names.
+// SimGrid 4 renamed these functions.
 #if SIMGRID_VERSION >= 40000
 s4u::Link* add_link(s4u::NetZone& zone, const std::string& name, double bandwidth) {
   return zone.add_link(name, bandwidth);
@@ -58,7 +59,7 @@ s4u::Host* add_host(s4u::NetZone& zone, const std::string& name) {
   return zone.add_host(name, 1.0);
 }
 
-// Of a star: from the host, and to it.
+// The two routes in a star: from the host, and to it.
 void join(s4u::NetZone& zone, s4u::Host* host, const std::vector<s4u::LinkInRoute>& crossed) {
   const s4u::Host* centre = nullptr;
   zone.add_route(host, centre, crossed, false);
@@ -73,7 +74,7 @@ s4u::Host* add_host(s4u::NetZone& zone, const std::string& name) {
   return zone.create_host(name, 1.0);
 }
 
-// Of a star: from the host, and to it.
+// The two routes in a star: from the host, and to it.
 void join(s4u::NetZone& zone, s4u::Host* host, const std::vector<s4u::LinkInRoute>& crossed) {
   zone.add_route(host->get_netpoint(), nullptr, nullptr, nullptr, crossed, false);
   zone.add_route(nullptr, host->get_netpoint(), nullptr, nullptr, crossed, false);

@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// Creates the process's one SimGrid engine with a host for each end of a flow: a flow from host[out] to
+// Creates the process's one SimGrid engine with a host for each end of a flow. A flow from host[out] to
 // host[in] crosses exactly the links of both. Links have no latency of their own. std::logic_error when the
 // process already has an engine.
 class Platform {

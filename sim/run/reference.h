@@ -1,5 +1,5 @@
-// When does each task begin and end when nothing contends? The longest path through the tasks: the oracle of
-// the tests and the fast engine of search.
+// When does each task begin and end when nothing contends? Found by the longest path through the tasks. This
+// is the oracle of the tests and the fast engine of search.
 #pragma once
 
 #include <span>
@@ -19,7 +19,8 @@ double longest_path(const Tasks& tasks, std::span<const TaskId> order, std::span
 
 Timeline reference(const Schedule& schedule, const Tasks& tasks, const Loads& loads);
 
-// Spans of every op from the begin and end of its task, and what its inner collectives lost on their links.
+// Spans of every op from the begin and end of its task, and the time that its inner collectives lost on their
+// links.
 Timeline spread(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
                 std::span<const double> begins, std::span<const double> ends);
 

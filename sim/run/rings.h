@@ -10,12 +10,12 @@ struct FarMessages {
   std::vector<std::pair<int, int>> pairs;  // ranks that send to ranks, sender by sender
 };
 
-// In a ring: from each member to the member in the same place of the next node; none where the group keeps to
-// one node. Rings go through as many members of each node as the smallest has (GroupShape::ring_nics), so
-// that what enters a node leaves it.
+// In a ring, each member sends to the member in the same place of the next node. There are no pairs in a
+// group within one node. Rings go through as many members of each node as the smallest node has
+// (GroupShape::ring_nics), so the bytes that enter a node also leave it.
 FarMessages ring_edges(const std::vector<int>& group, int gpus_per_node);
 
-// In an all-to-all: from each member to every one in another node, a share divided evenly.
+// In an all-to-all, each member sends to every member in another node, an equal share each.
 FarMessages far_pairs(const std::vector<int>& group, int gpus_per_node);
 
 }  // namespace rehearse

@@ -3,7 +3,7 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
-#include <simgrid/version.h>  // needs what s4u.hpp defines
+#include <simgrid/version.h>  // needs definitions of s4u.hpp
 
 #include <fmt/core.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 class Walk;
 
-// What is on the links: whose task, until SimGrid says that it has ended.
+// Flows on the links, each with its task, until SimGrid reports their end.
 class RunningFlows {
  public:
   explicit RunningFlows(const Loads& loads) : platform_(loads.capacity, loads.ends) {
@@ -65,7 +65,7 @@ class Walk {
   Walk(const Tasks& tasks, RunningFlows& flows)
       : tasks_(tasks), flows_(flows), left_(tasks.size()), begins_(tasks.size()), ends_(tasks.size()) {}
 
-  // May be called again when all have ended: SimGrid's clock runs on, begins() and ends() count from here.
+  // May be called again when all have ended. SimGrid's clock runs on; begins() and ends() count from here.
   void begin(const Loads& loads) {
     loads_ = &loads;
     waits_ = tasks_.waits;
@@ -140,9 +140,10 @@ class Walk {
     ++statistics_.flows;
   }
 
-  // The next step of an op with rounds that takes any time; after the last one it ends. Step 0 of a round are
-  // its kernels, 2 g + 1 and 2 g + 2 what is exposed of group g and its window. Links that could carry it
-  // sooner than it is priced, because members whose ops are other tasks send later, do not make it shorter.
+  // Starts the next step of an op with rounds that takes any time; the op ends after the last one. Step 0 of
+  // a round are its kernels. Steps 2 g + 1 and 2 g + 2 are the exposed transfers of group g and its window. A
+  // step never becomes shorter than priced: links may seem free only because members whose ops are other
+  // tasks send later.
   void go_on(TaskId task, double now) {
     const ContendedOp& op = *loads_->inside.of(task);
     constexpr std::uint32_t kSteps = 2 * kInnerGroups + 1;
@@ -168,7 +169,7 @@ class Walk {
       }
       if (left_[task] > 0) return;
     }
-    // Where kernels and messages end before the host has launched all.
+    // Kernels and messages may end before the host has launched all of them.
     const double launched = start_ + begins_[task] + loads_->fixed_s[task] + op.priced_s;
     if (loads_->wait_s(task) > 0 && now < launched)
       return at(launched, [this, task](double date) { end(task, date); });

@@ -15,19 +15,19 @@ struct SimulationStatistics {
   std::uint64_t flows = 0;
 };
 
-// Drives SimGrid: timers for what takes a fixed time, flows (max-min fair) for what shares links.
-// At most once a process; std::logic_error otherwise or when the schedule deadlocks.
+// Drives SimGrid: timers for fixed times, flows (max-min fair) for shared links. At most once a process;
+// std::logic_error otherwise or when the schedule deadlocks.
 Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
                   SimulationStatistics* statistics = nullptr);
 
-// The same for several iterations, one after the other; all loads cross the links of loads(0). `take` gets
-// each timeline, begun at 0.
+// Several iterations, one after the other. All loads cross the links of loads(0). `take` gets each timeline,
+// begun at 0.
 void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int iterations,
                          const std::function<Loads(int iteration)>& loads,
                          const std::function<void(int iteration, Timeline timeline)>& take);
 
-// Two jobs, each with its own schedule, on the links of both (join_links): `other` begins anew whenever it
-// has ended, until `own` has.
+// Two jobs, each with its own schedule, on the links of both (join_links). `other` starts again whenever it
+// has ended, until `own` has ended.
 struct Job {
   const Schedule& schedule;
   const Tasks& tasks;

@@ -17,8 +17,8 @@ struct Lane {
   std::vector<TaskId> collectives, computing;
 };
 
-// Walks the tasks in time, as they are without contention on links. Where a collective begins or ends, the
-// ops of its GPUs go on at another rate.
+// Walks the tasks in time, without contention on links. Where a collective begins or ends, the ops of its
+// GPUs continue at another rate.
 class SideBySide {
  public:
   SideBySide(const Schedule& schedule, const Tasks& tasks, const OpTimes& times, const Loads& loads)
@@ -48,7 +48,7 @@ class SideBySide {
     std::sort(lanes_of_.begin(), lanes_of_.end());
   }
 
-  // By task.
+  // Lost seconds by task.
   std::vector<double> lost() && {
     for (TaskId task = 0; task < tasks_.size(); ++task)
       if (waits_[task] == 0) begin(task, 0);
@@ -71,7 +71,7 @@ class SideBySide {
     for (; at != lanes_of_.end() && at->first == collective; ++at) visit(lanes_[at->second]);
   }
 
-  // Kernels have the rest of the rate; the op's own collectives go on.
+  // Kernels run at the rest of the rate. The op's own collectives do not slow down.
   double rate(TaskId computing) {
     double taken = 0;
     for (const TaskId collective : lane_of(computing).collectives) taken += loads_.taken[collective];
@@ -94,7 +94,7 @@ class SideBySide {
     ends_.emplace(time, task);
   }
 
-  // What kernels lose is hidden as long as the GPU would wait for the host otherwise.
+  // Delays of kernels are hidden as long as the GPU would otherwise wait for the host.
   double end_of(TaskId computing, double now) {
     const double left_s = std::max(0.0, left_s_[computing]), of_rate = rate(computing);
     if (left_s * (1 - of_rate) <= waits_s_[computing]) return now + left_s;

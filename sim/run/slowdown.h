@@ -8,13 +8,13 @@
 
 namespace rehearse {
 
-// Seconds by pipeline rank and op; 0 for what nothing delays.
+// Seconds by pipeline rank and op; 0 for ops without delay.
 using Delays = std::vector<std::vector<double>>;
 
-// What each compute op loses: beside a collective its kernels run at 1 - Loads::taken of their rate, as long
-// as both last; kernels are spread evenly over an op that has collectives of its own. Which ops run side by
-// side follows from a walk through the tasks in time, without contention on links. `tasks` hold each pipeline
-// rank once. Empty where nothing is lost.
+// The time that each compute op loses. Its kernels run at 1 - Loads::taken of their rate as long as a
+// collective runs beside them. In an op with collectives of its own, kernels are spread evenly. A walk
+// through the tasks in time, without contention on links, tells which ops run at the same time. `tasks` hold
+// each pipeline rank once. Empty where nothing is lost.
 Delays delays_beside_collectives(const Schedule& schedule, const Tasks& tasks, const OpTimes& times,
                                  const Loads& loads);
 

@@ -25,7 +25,7 @@ constexpr std::size_t kMaxListedRanks = 1 << 20;
 NodeKind kind_of(const std::string& name, const Cluster& job) {
   NodeKind kind;
   kind.cluster = read_cluster(name);
-  // Of domains of many hosts the job takes as many GPUs everywhere.
+  // In domains of many hosts, the job takes the same number of GPUs everywhere.
   if (even_share(kind.cluster, job.node.gpus) == job.node.gpus)
     kind.cluster = with_share(std::move(kind.cluster), job.node.gpus);
   Node& node = kind.cluster.node;

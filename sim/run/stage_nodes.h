@@ -28,10 +28,13 @@ struct StageNodes {
   }
 };
 
-// "2*dgx-h100,2*dgx-a100": as many pipeline ranks on nodes as those of the named cluster, in order; empty for
-// empty text. InputError when the counts do not add up to plan.pp, nodes of `job` would hold ranks of two
-// kinds, or a kind has another number of GPUs a node or a wiring of its own. MissingCalibration for GPUs
-// without a profile.
+// "2*dgx-h100,2*dgx-a100": the number of pipeline ranks on nodes of the named cluster, in order. Empty for
+// empty text. InputError when
+// - the counts do not add up to plan.pp;
+// - nodes of `job` would hold ranks of two kinds;
+// - a kind has another number of GPUs a node, or a wiring of its own.
+//
+// MissingCalibration for GPUs without a profile.
 StageNodes read_stage_nodes(const std::string& text, const Plan& plan, const Cluster& job);
 
 // As price(), each stage on its own nodes.

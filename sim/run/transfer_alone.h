@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-// Seconds: what the fullest link of the task needs for all of its flows. `bytes`: scratch by link, zero
-// before and after.
+// Seconds that the fullest link of the task needs for all of its flows. `bytes`: scratch by link, zero before
+// and after.
 double transfer_alone_s(const Loads& loads, TaskId task, std::vector<double>& bytes);
 
 }  // namespace rehearse

@@ -17,7 +17,7 @@ bool is_in(SizeClass size, double bytes) {
   return size == SizeClass::all || nccl::size_class(bytes) == static_cast<std::size_t>(size);
 }
 
-// |predicted / measured - 1| of the rows of each class, ascending.
+// |predicted / measured - 1| of the rows in each size class, ascending.
 using SortedErrors = std::array<std::vector<double>, std::tuple_size_v<ErrorBySize>>;
 
 SortedErrors errors_of(const std::vector<const NcclRow*>& rows) {

@@ -15,7 +15,7 @@ namespace rehearse {
 enum class SizeClass : std::uint8_t { small, middle, large, all };
 constexpr std::array<const char*, 4> kSizeClassNames = {"small", "middle", "large", "all"};
 
-// Of |predicted / measured - 1| over the rows of each class; none where a class has no row.
+// Statistics of |predicted / measured - 1| over the rows of each class; none where a class has no row.
 using ErrorBySize = std::array<std::optional<double>, 4>;
 
 struct NcclRow {
@@ -44,11 +44,11 @@ struct NcclValidation {
   NcclSummary summary;  // without irregular and skipped tables
 };
 
-// A table on the cluster that it names, its ranks placed as GroupShape says, with NCCL_ALGO where its
+// A table on the cluster that it names. Its ranks are placed as in GroupShape, with NCCL_ALGO if its
 // environment sets it. A table whose cluster is not known is skipped with the reason.
 NcclTable validate_table(const nccl::Table& table, const nccl::Model& model);
 
-// The table of a JSON file; one that is no table is skipped with the reason. InputError for a file that is no
+// The table of a JSON file. Another JSON file is skipped with the reason. InputError for a file that is no
 // JSON.
 NcclTable validate_table(const std::string& file, const nccl::Model& model);
 

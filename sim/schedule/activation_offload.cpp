@@ -44,7 +44,7 @@ class OffloadWalk {
   }
 
  private:
-  // Before the op whose turn comes before `backward`.
+  // Adds the RELOAD that runs beside the op before `backward`.
   void reload(std::size_t backward) {
     const auto found = forward_.find(backward);
     if (found == forward_.end()) return;

@@ -90,7 +90,7 @@ void check_one_rank_per_stage(const Schedule& schedule, const std::vector<Cell>&
   }
 }
 
-// Either no stage's gradients are reduced, or every stage's are, once or after every microbatch.
+// Either no stage's gradients are reduced, or those of every stage are: once, or after every microbatch.
 void check_reductions(const Schedule& schedule, Faults& faults) {
   std::vector<Seen> stages(static_cast<std::size_t>(schedule.stages));
   bool any = false;

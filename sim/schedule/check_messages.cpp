@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-// One stream between two ranks: which messages its two ends have, in order, each named by its send.
+// One stream between two ranks: the messages at its two ends, in order, each named by its send.
 struct Channel {
   std::vector<Op> sent;
   std::vector<Op> received;
@@ -31,7 +31,7 @@ Op receive_of(const Op& send) {
   return make_op(OpKind::recv_backward, send.stage - 1, send.microbatch);
 }
 
-// Puts a message into its channel, or says why it has none.
+// Puts a message into its channel, or reports why it has none.
 void place(const Op& op, int rank, const std::vector<int>& rank_of, Channels& channels, Faults& faults) {
   const Op partner = is_send(op.kind) ? receive_of(op) : send_of(op);
   if (rank_of[op.stage] != rank) {
@@ -56,7 +56,7 @@ Channels find_channels(const Schedule& schedule, Faults& faults) {
   return channels;
 }
 
-// Sorted by stage and microbatch, so that what stands on one side only shows.
+// Sorted by stage and microbatch, so that a message on one side only becomes visible.
 std::multiset<std::pair<int, int>> names(const std::vector<Op>& ops) {
   std::multiset<std::pair<int, int>> result;
   for (const Op& op : ops) result.emplace(op.stage, op.microbatch);

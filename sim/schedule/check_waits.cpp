@@ -11,8 +11,8 @@ namespace rehearse {
 
 namespace {
 
-// What has ended on each stream of a rank when an op begins: the happens-before relation of CUDA streams and
-// events as vector clocks (Fidge 1988; Mattern 1989), one entry a stream.
+// The last op that has ended on each stream of a rank when an op begins. This is the happens-before relation
+// of CUDA streams and events, as vector clocks (Fidge 1988; Mattern 1989) with one entry a stream.
 using Clock = std::array<std::int32_t, kStreams>;
 
 std::vector<Clock> clocks_at_begin(const RankOps& ops) {
@@ -96,7 +96,7 @@ class WaitCheck {
       lacks(i, make_op(OpKind::reload_param, op.stage));
   }
 
-  // Of those issued before; none is well, too.
+  // Of the matching ops issued before op `i`, the latest must have ended. No match is no fault.
   template <typename Which>
   void need_latest(std::size_t i, const Which& which) {
     for (auto k = static_cast<std::int32_t>(i); k-- > 0;) {
@@ -107,8 +107,8 @@ class WaitCheck {
     }
   }
 
-  // The last part of a reduction covers what the stage's last microbatch in issue order adds; where each
-  // microbatch is reduced, what the latest before it adds.
+  // The last part of a reduction must cover the gradients that the stage's last microbatch in issue order
+  // adds. Where each microbatch is reduced, it must cover those of the latest microbatch before it.
   void check_reduction(std::size_t i) {
     const Op& op = ops_[i];
     if (op.part + 1 != op.parts) return;
@@ -134,7 +134,7 @@ class WaitCheck {
     }
   }
 
-  // Of a stage whose parameters are dropped and gathered again.
+  // A unit of a stage whose parameters are dropped and gathered again.
   struct Unit {
     std::int32_t gathered = -1;  // its UNSHARD, while it is whole
     std::int32_t used = -1;      // the latest op that read it
@@ -162,7 +162,8 @@ class WaitCheck {
     unit.gathered = -1;
   }
 
-  // A part of a forward reads one unit, of a backward the one that mirrors it; a whole op reads all.
+  // A part of a forward reads one unit. A part of a backward reads the unit that mirrors it. A whole op reads
+  // all.
   void use(std::size_t i, std::vector<Unit>& units) {
     const Op& op = ops_[i];
     for (std::size_t u = 0; u < units.size(); ++u) {

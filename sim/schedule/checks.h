@@ -1,4 +1,4 @@
-// The single checks behind check_schedule: each appends a sentence for every fault that it finds.
+// Which single checks make up check_schedule? Each appends a sentence for every fault that it finds.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace rehearse {
 
 using Faults = std::vector<std::string>;
 
-// By kind, stage and microbatch: where in its rank's list an op stands. Requires check_shape to find nothing.
+// Position of an op in its rank's list, by kind, stage and microbatch. Requires check_shape to find nothing.
 class OpIndex {
  public:
   explicit OpIndex(const Schedule& schedule);
@@ -31,20 +31,20 @@ class OpIndex {
   std::vector<Place> places_;
 };
 
-// The schedule has the plan's size, and every op lies within it.
+// The schedule has the plan's size, and every op is within it.
 void check_shape(const Schedule& schedule, const Plan& plan, Faults& faults);
 
-// Each stage has each microbatch's F once and B, or I and W, once, in this order and on one rank; where
-// gradients are reduced, each stage's are, once.
+// Each stage has each microbatch's F once, then B or I and W once, all on one rank. Where gradients are
+// reduced, those of each stage are reduced once.
 void check_counts(const Schedule& schedule, Faults& faults);
 
 // Sends and receives between two ranks pair up, in the same order on both sides of a stream.
 void check_messages(const Schedule& schedule, Faults& faults);
 
-// What an op reads has arrived when it begins: by its waits and by the order of its stream.
+// The inputs of an op are complete when it begins, by its waits and by the order of its stream.
 void check_waits(const Schedule& schedule, Faults& faults);
 
-// No circle of ops that wait for each other. Requires the other checks to find nothing.
+// No ops wait for each other in a circle. Requires the other checks to find nothing.
 void check_deadlock(const Schedule& schedule, const Plan& plan, Faults& faults);
 
 }  // namespace rehearse

@@ -18,8 +18,8 @@ bool known_to_pytorch(const Op& op) {
          op.kind == OpKind::reduce_grad;
 }
 
-// A split op is written where the last of its parts stands: only then can what follows it begin. Of gathers,
-// which precede what waits for them, the first counts. Parts of units stand in either order.
+// A split op is written at its last part, because later ops wait for that part. A gather comes before the ops
+// that wait for it, so its first part counts. Parts of units come in either order.
 class WholeOps {
  public:
   // Whether the op is to be written for this one of its parts.
@@ -49,7 +49,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return pieces;
 }
 
-// The actions of a cell: one, or those of "(0F1;1B0)OVERLAP_F_B", which run one after the other here.
+// The actions of a cell: one, or the pair of "(0F1;1B0)OVERLAP_F_B". A pair runs in sequence here.
 std::vector<std::string_view> actions_of(std::string_view cell, const TokenPlace& place) {
   constexpr std::string_view kOverlap = ")OVERLAP_F_B";
   if (!cell.starts_with('(')) return {cell};

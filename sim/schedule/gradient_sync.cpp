@@ -36,7 +36,7 @@ Op part_of(Op op, int part, int parts) {
   return op;
 }
 
-// What is done with a stage's gradients, or a part of them, once they are complete.
+// Ops on a stage's gradients, or on a part of them, once they are complete.
 void add_reduction(RankOps& to, const GradientSync& sync, int stage, int part, int parts,
                    std::int32_t after) {
   const auto then = [&](OpKind kind) { after = to.add(part_of(make_op(kind, stage), part, parts), {after}); };
@@ -45,8 +45,8 @@ void add_reduction(RankOps& to, const GradientSync& sync, int stage, int part, i
   if (sync.to_host) then(OpKind::offload_grad);
 }
 
-// Copies the list; with `in_buckets`, backwards in parts, each followed by its reduction. Returns the new
-// index of the rank's last backward.
+// Copies the list. With `in_buckets`, backwards are split into parts, and each part is followed by its
+// reduction. Returns the new index of the rank's last backward.
 std::int32_t copy_with_buckets(const RankOps& from, const LastBackwards& last, const GradientSync& sync,
                                bool in_buckets, RankOps& to) {
   std::vector<std::int32_t> moved(from.size());

@@ -1,5 +1,5 @@
-// What does an op wait for when nothing is said? The rule by which texts leave waits out and CSV files gain
-// them.
+// Which op does an op wait for when no wait is stated? By this rule texts omit waits, and CSV files get them
+// back.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,13 @@
 
 namespace rehearse {
 
-// Walks one rank's list: F waits for its RECV_F, B and I for their RECV_B, a SEND for the op that computed
-// what it sends, reductions for the rank's latest weight gradient, STEP for the latest reduction. Later parts
-// of a split op wait for nothing: they follow the first.
+// Walks one rank's list. The implied waits are:
+// - F waits for its RECV_F, B and I for their RECV_B.
+// - A SEND waits for the op that computed its tensor.
+// - Reductions wait for the rank's latest weight gradient.
+// - STEP waits for the latest reduction.
+//
+// Later parts of a split op wait for nothing: they follow the first part.
 class ImpliedWaits {
  public:
   // Waits of `op` given the ops noted so far; at most one.

@@ -1,5 +1,5 @@
-// One step of a rank: what, which stage and microbatch, on which stream, after which other steps of the same
-// rank.
+// Which step does a rank take: kind, stage and microbatch, stream, and the earlier steps of the same rank
+// that it waits for?
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace rehearse {
 
-// Those of ops[index], one after the other.
+// Messages of ops[index], one after the other.
 std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const RankOps& ops,
                                     std::size_t index);
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMaxMicrobatches = 1'000'000;  // op indices of a rank are 32 bits wide
 constexpr int kMaxStages = std::numeric_limits<decltype(Op::stage)>::max();
 
-// broken_rules() says the same for the command line; here stands what the generators rest on.
+// broken_rules() states the same rules for the command line. These are the rules that the generators rely on.
 void require_orderable(const Plan& plan) {
   const auto reject = [](std::string rule, std::string values, std::string nearest) {
     throw InputError(Violation{{}, {}, std::move(rule), std::move(values), std::move(nearest)});

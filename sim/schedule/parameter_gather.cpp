@@ -136,10 +136,10 @@ class GatherWalk {
 
   const RankOps& from_;
   const ParameterGather& gather_;
-  std::size_t ahead_;                      // uses whose gathers are issued before their turn
+  std::size_t ahead_;                      // number of uses whose gathers are issued early
   std::vector<std::int32_t> last_reader_;  // by stage: index of its last op that reads parameters
-  std::vector<std::vector<bool>> held_;    // by stage and unit: whole once the uses that were found are over
-  std::vector<std::vector<bool>> whole_;   // the same of those that were copied
+  std::vector<std::vector<bool>> held_;    // by stage and unit: whole after all uses found so far
+  std::vector<std::vector<bool>> whole_;   // the same after all uses copied so far
   std::vector<Use> uses_;
   std::vector<std::int32_t> gathered_;  // by use: its UNSHARD
   std::vector<std::int32_t> moved_;     // by op of from_: its last part in to_
@@ -149,7 +149,7 @@ class GatherWalk {
   RankOps to_;
 };
 
-// Each stage's parameters once STEP, or their copy from the host, has ended.
+// Gathers each stage's parameters once STEP, or their copy from the host, has ended.
 RankOps gather_after_step(const RankOps& from) {
   RankOps to = from;
   std::vector<std::pair<int, std::int32_t>> ready;

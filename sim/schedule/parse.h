@@ -1,4 +1,4 @@
-// From the name of an op back to the op, for the readers of texts and CSV files.
+// How does the name of an op become the op again, for readers of texts and CSV files?
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rehearse {
 
-// Where a token stands; cited in errors.
+// Position of a token in its file, for errors.
 struct TokenPlace {
   std::string file;
   std::string pointer;  // "row 2, cell 5"
@@ -24,7 +24,7 @@ struct TokenPlace {
 Op parse_op(std::string_view token, const TokenPlace& place, bool extended);
 
 // Sets stages and microbatches from the ops, and pp from the lists. InputError when a stage or a microbatch
-// is left out between 0 and the largest.
+// is missing between 0 and the largest.
 void set_size(Schedule& schedule, const std::string& file);
 
 }  // namespace rehearse

@@ -18,8 +18,8 @@ GatherTime gather_time(const Plan& plan) {
   return gathers_by_unit(plan) ? GatherTime::first_forward : GatherTime::after_step;
 }
 
-// Compute ops and messages alone, with the waits that are implied. Without overlap compute waits for all
-// messages before it, as in add_transfers().
+// Only compute ops and messages, with the implied waits. Without overlap, compute waits for all earlier
+// messages, as in add_transfers().
 Schedule pipeline_ops(const Schedule& order, bool overlap) {
   Schedule kept{order.pp, order.stages, order.microbatches, {}};
   for (const RankOps& ops : order.ranks) {

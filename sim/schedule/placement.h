@@ -1,4 +1,4 @@
-// Which rank runs each stage, as the lists themselves say: looping and V-shaped placements alike.
+// Which rank runs each stage? The lists themselves tell, for looping and V-shaped placements alike.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What each pipeline rank does, in which order, on which stream, after what.
+// Which ops does each pipeline rank run, in which order, on which stream, and after which other ops?
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rehearse {
 // The ops of one pipeline rank in issue order. A wait names an earlier op of the same rank by its index.
 class RankOps {
  public:
-  // Appends and returns the index. Waits must be smaller than it; those of -1 are left out.
+  // Appends and returns the index. Waits must be smaller than it. Waits of -1 are ignored.
   std::int32_t add(Op op, std::span<const std::int32_t> waits = {});
   std::int32_t add(Op op, std::initializer_list<std::int32_t> waits) {
     return add(op, std::span<const std::int32_t>(waits.begin(), waits.size()));

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-// Finds the receive that belongs to a send, for all pipeline ranks at once: one cell per direction, stage,
-// microbatch.
+// Finds the receive that belongs to a send, for all pipeline ranks at once. There is one cell for each
+// direction, stage and microbatch.
 class Receives {
  public:
   explicit Receives(const Schedule& schedule)
@@ -105,7 +105,7 @@ class TaskBuilder {
     tasks_.task_of.assign(tasks_.first_op.back(), 0);
   }
 
-  // The first walked replica that each one shares shards with, and the first that holds its shards.
+  // By walked replica: the first that shares shards with it, and the first that holds the same shards.
   void find_walked_leaders() {
     std::map<int, int> first_of_group, first_at_position;
     for (int i = 0; i < static_cast<int>(options_.replicas.size()); ++i) {
@@ -120,7 +120,7 @@ class TaskBuilder {
     return schedule_.ranks[static_cast<std::size_t>(instance.pipeline_rank)];
   }
 
-  // The instance at the same coordinates as `instance` but for one axis. Folded, an instance stands for its
+  // The instance at the same coordinates as `instance`, except for one axis. A folded instance stands for its
   // peers along every axis but pp and dp.
   int beside(int instance, Axis axis, int coordinate) const {
     if (options_.fold == Fold::replicas)
@@ -130,7 +130,7 @@ class TaskBuilder {
     return grid_.rank(coordinates);
   }
 
-  // The first of the replicas that an instance shares shards with, or the first that holds its shard.
+  // The first of the replicas that share shards with an instance, or the first that holds its shard.
   int first_of_shards(int instance) const {
     if (options_.fold == Fold::replicas) return in_walked_replica(instance, group_leader_);
     return grid_.replica_at(instance, grid_.replica_position(instance) / shard_ * shard_);
@@ -193,7 +193,7 @@ class TaskBuilder {
     }
   }
 
-  // Ops of one kind stand at the same index in all lists that share a pipeline rank; REDUCE_TIED spans two
+  // Ops of one kind are at the same index in all lists that share a pipeline rank. REDUCE_TIED spans two
   // lists.
   std::size_t op_at_leader(int leader, int instance, std::size_t op) const {
     const Instance& first = tasks_.instances[static_cast<std::size_t>(leader)];
@@ -205,7 +205,7 @@ class TaskBuilder {
     throw InputError({"", "schedule", "REDUCE_TIED is missing on the first pipeline rank", "", ""});
   }
 
-  // By pipeline rank, the receives of its sends in list order.
+  // By pipeline rank: the receives of its sends, in list order.
   std::vector<std::vector<OpRef>> match_sends() const {
     Receives receives(schedule_);
     std::vector<std::vector<OpRef>> matched(schedule_.ranks.size());

@@ -14,7 +14,7 @@ namespace rehearse {
 
 namespace {
 
-// The name of an op, with all that it takes to read it back.
+// The name of an op, with everything needed to read it back.
 std::string token_of(const Op& op) {
   std::string token = to_string(op);
   if (op.parts > 1) token += fmt::format("/{}", op.parts);
@@ -24,7 +24,7 @@ std::string token_of(const Op& op) {
 
 using Latest = std::unordered_map<std::string, std::int32_t>;  // by token: the latest op of that name
 
-// A wait is written by name, or "#<index>" where a later op took the name.
+// A wait is written by name, or as "#<index>" where a later op took the name.
 std::string wait_name(const RankOps& ops, const Latest& latest, std::int32_t wait) {
   const std::string token = token_of(ops[static_cast<std::size_t>(wait)]);
   return latest.at(token) == wait ? token : fmt::format("#{}", wait);

@@ -14,8 +14,8 @@ namespace rehearse {
 
 namespace {
 
-// Only the order of messages comes from these: a full backward costs about two forwards (Narayanan et al.
-// 2021, section 2.2), so a message is issued when it would be sent with equal stages.
+// Decides only the order of messages. A full backward costs about two forwards (Narayanan et al. 2021,
+// section 2.2). So a message is issued when it would be sent with equal stages.
 int nominal_steps(OpKind kind) {
   return kind == OpKind::backward ? 2 : 1;
 }
@@ -23,8 +23,8 @@ int nominal_steps(OpKind kind) {
 constexpr std::int32_t kAbsent = -2;    // the input of a compute op has not been produced
 constexpr std::int32_t kSameRank = -1;  // it was produced on the same rank; otherwise: index of its RECV
 
-// All ranks advance together in nominal time. What ends at an instant sends before anything begins, and a
-// sender puts the receiver's op in place: so all lists agree with one global order of messages.
+// All ranks advance together in nominal time. At each instant, ops that end send their messages before other
+// ops begin. The sender also inserts the receiver's op. So all lists agree with one global order of messages.
 class TransferWalk {
  public:
   TransferWalk(const Schedule& order, bool overlap);
@@ -85,7 +85,8 @@ Schedule TransferWalk::run() {
     const auto ends_now = [&](std::size_t rank) {
       return progress_[rank].running >= 0 && progress_[rank].ends == now;
     };
-    // Who has nothing to send goes on before the messages of this instant, and need not wait for them.
+    // Ranks without anything to send continue before the messages of this instant. They need not wait for
+    // them.
     for (std::size_t rank = 0; rank < progress_.size(); ++rank) {
       if (!ends_now(rank) || sends(rank)) continue;
       end(rank);

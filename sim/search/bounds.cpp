@@ -10,17 +10,17 @@ namespace rehearse {
 
 namespace {
 
-// Seconds of the ops of one microbatch.
+// Seconds of the ops of one microbatch on a stage.
 struct MicrobatchTimes {
   double forward = 0;
-  double input = 0;   // until the gradient is handed on: I, or B where it is one op
-  double weight = 0;  // what is left to do then
+  double input = 0;   // until the gradient is sent on: I, or B where it is one op
+  double weight = 0;  // the remaining backward after that
 };
 
-// Sums in another order than the engine's differ by less.
+// Sums in another order than the engine's differ by less than this.
 constexpr double kRounding = 1e-9;
 
-// Of passes that are paired, all exchanges may be hidden.
+// Where passes are paired, all expert all-to-alls may be hidden.
 double exchanges_s(const ExpertPhases& phases) {
   return phases.dispatch + phases.combine;
 }

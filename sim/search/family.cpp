@@ -77,7 +77,7 @@ PlanBounds Family::bounds(const Plan& plan) {
   const OpTimes times = {ops.times, price_steps(ops.work, plan, cluster, experiment_.profile, kernels_)};
   bounds.least_s = least_step_time(plan, times);
   const double workspace = gemm_workspace_bytes(cluster.gpu.peak_flops.contains("fp8"));
-  // Copies to the host stand in the full schedule only.
+  // Copies to the host are ops of the full schedule only.
   std::vector<RankMemory> ranks =
       plan.offload == Offload::activations
           ? activation_memory(prepare(experiment_).schedule, plan, ops.work, ops.bytes)

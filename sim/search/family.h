@@ -1,4 +1,4 @@
-// What do plans that differ in schedule, sharding and recompute alone have in common?
+// Which work do plans share that differ only in schedule, sharding and recompute?
 #pragma once
 
 #include <list>
@@ -14,14 +14,14 @@ namespace rehearse {
 
 struct PlanBounds {
   double least_s = 0;           // least_step_time()
-  bool fits = true;             // exactly what the report says
-  bool leaves_headroom = true;  // the experiment's; exactly what the report says
-  double needed_bytes = 0;      // of the fullest GPU; exactly what the report says, too, where it fits
+  bool fits = true;             // equal to the report's
+  bool leaves_headroom = true;  // by the experiment's headroom; equal to the report's
+  double needed_bytes = 0;      // of the fullest GPU; equal to the report's where it fits
 };
 
-// The options that a Work and its prices depend on: not when ops run, and not how state is divided. Of the
-// schedule they read whether the last stage lies on the first rank (tied embeddings). From ZeRO-2 on
-// microbatches may reduce gradients and gather weights, whose copies and sums prices count.
+// The options that a Work and its prices depend on. These do not depend on when ops run, nor on how state is
+// divided. Of the schedule they read whether the last stage is on the first rank (tied embeddings). From
+// ZeRO-2 on, microbatches may reduce gradients and gather weights; prices count their copies and sums.
 struct OpsKey : ParallelOptions,
                 BatchOptions,
                 RecomputeOptions,
@@ -49,7 +49,7 @@ struct OrderKey : OrderOptions {
 };
 
 // Work, prices and orders that plans share, each made once. Plans of one family follow each other in a
-// search: what is kept is dropped with the family.
+// search, so cached results are dropped with the family.
 class Family {
  public:
   // Keeps references. `kernels` belongs to the experiment's cluster, its profile and the plans' precision.
@@ -73,7 +73,7 @@ class Family {
     const Order* order;
     std::vector<RankMemory> ranks;
   };
-  // By what NCCL's groups and messages hang on beside the ops: how state is sharded.
+  // Besides the ops, NCCL's groups and messages depend on how state is sharded, so that is part of the key.
   struct Outside {
     const Ops* ops;
     std::tuple<int, int, double> sharding;

@@ -12,7 +12,8 @@ namespace rehearse {
 
 namespace {
 
-// Plans run between two looks at what is best; a fixed number, so that threads do not change what runs.
+// Plans that run before the best ones are updated. It is a fixed number, so that threads do not change which
+// plans run.
 constexpr std::size_t kRound = 64;
 
 struct Candidate {

@@ -25,21 +25,21 @@ struct FoundPlan {
 };
 
 struct SearchResult {
-  std::vector<FoundPlan> best;    // the fastest, at most `top`; of equal ones those that need less memory
-  std::vector<FoundPlan> pareto;  // no plan is faster with as little memory; fastest first
-  std::size_t does_not_fit = 0;   // with the experiment's headroom
-  std::size_t below_headroom = 0;  // of these: fit without it
-  std::size_t pruned = 0;  // fit, but cannot be among the best nor on the front
+  std::vector<FoundPlan> best;     // the fastest, at most `top`; of equal ones those that need less memory
+  std::vector<FoundPlan> pareto;   // no plan is faster with as little memory; fastest first
+  std::size_t does_not_fit = 0;    // with the experiment's headroom
+  std::size_t below_headroom = 0;  // fit, but not with the headroom
+  std::size_t pruned = 0;          // fit, but cannot be among the best nor on the front
   std::size_t run = 0;
-  std::size_t left = 0;  // not looked at when the search was stopped
+  std::size_t left = 0;  // not examined when the search was stopped
 };
 
-// The same `best` and `pareto` as running every plan would find, and the same counts on any number of
-// threads. A plan is left out only when its least step time (search/bounds.h) is longer than that of `top`
-// plans that ran, and than that of one that needs no more memory. Each of `plans` is legal on `experiment`'s
-// model, cluster and profile; plans of one family (search/family.h) that follow each other share work. The
-// plan and engine of `experiment` are not used. InputError where the bounds do not hold: ranks that do not
-// step together, GPUs of several kinds, durations that vary.
+// The same `best` and `pareto` as if every plan were run, and the same counts on any number of threads. A
+// plan is pruned only when its least step time (search/bounds.h) is longer than the times of `top` plans that
+// ran, and of one that needs no more memory. Each of `plans` is legal on `experiment`'s model, cluster and
+// profile. Plans of one family (search/family.h) that follow each other share work. The plan and engine of
+// `experiment` are not used. InputError where the bounds do not hold: ranks that do not step together, GPUs
+// of several kinds, durations that vary.
 SearchResult search(const Experiment& experiment, const std::vector<Plan>& plans,
                     const SearchOptions& options);
 

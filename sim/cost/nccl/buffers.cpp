@@ -64,8 +64,9 @@ double Buffers::far_bytes() const {
   return reads_gpu_memory(cluster_) ? far_pair_bytes() : 0;
 }
 
-// Within a node a tree is the ring's chain both ways. Across nodes each channel's chain has a head and a
-// tail, which connect to other nodes instead; every GPU near a NIC is the head of as many.
+// Within a node, a tree is the ring's chain in both directions. Across nodes, each channel's chain has a head
+// and a tail, which connect to other nodes instead. Every GPU near a NIC is the head of the same number of
+// chains.
 double Buffers::ring_and_tree(Shapes shapes) const {
   if (!shapes.ring && !shapes.tree) return 0;
   const int both_ways = shapes.tree ? 2 : 1;
@@ -76,7 +77,7 @@ double Buffers::ring_and_tree(Shapes shapes) const {
   return std::max(0.0, channels() - heads) * both_ways * near_pair_bytes() + heads * far * far_bytes();
 }
 
-// For each head and channel two buffers of 8 steps of 128 KiB (src/transport/nvls.cc, ncclNvlsBufferSetup).
+// For each head and channel, two buffers of 8 steps of 128 KiB (src/transport/nvls.cc, ncclNvlsBufferSetup).
 double Buffers::nvls(bool with_tree) const {
   constexpr double kBufferBytes = 8 * 128 * 1024;
   const double own = rounded_up(2 * kBufferBytes * nvls_channels(graph_) * graph_.heads);
@@ -101,7 +102,7 @@ double Buffers::collectives(const std::set<Algorithm>& algorithms) const {
   return bytes;
 }
 
-// NVLinks between two GPUs; of a mesh the fewest that a pair has.
+// NVLinks between two GPUs; in a mesh, the fewest of any pair.
 int Buffers::links_to_a_peer() const {
   if (graph_.wire != Wire::nvlink || link_kind(cluster_, {2, 1}) == "nvlink-mesh" || cluster_.nccl.sm == 0)
     return 1;
@@ -109,7 +110,7 @@ int Buffers::links_to_a_peer() const {
       1, static_cast<int>(graph_.link_rate / constants_.nvlink_rate[index(graph_.generation)] + 1e-9));
 }
 
-// Of a message to another node: one for each NIC of the GPU, and for each 14 GB/s of them
+// Channels of a message to another node: at least one for each NIC of the GPU, and for each 14 GB/s of them
 // (NCCL_P2P_PER_CHANNEL_NET_BW).
 int Buffers::far_channels() const {
   constexpr double kChannelRate = 14e9;
@@ -118,8 +119,9 @@ int Buffers::far_channels() const {
   return static_cast<int>(std::max(nics, std::ceil(nics * graph_.nic_rate / kChannelRate)));
 }
 
-// src/graph/paths.cc, ncclTopoGetNchannels and ncclTopoComputeP2pChannels: as many as the slowest way to any
-// member is worth, a power of two; across nodes no more than let all peers be served in one round of 8.
+// src/graph/paths.cc, ncclTopoGetNchannels and ncclTopoComputeP2pChannels: as many channels as the slowest
+// path to any member can use, rounded to a power of two. Across nodes, few enough that all channels suffice
+// for the rounds of 8 peers.
 int Buffers::channels_of_a_peer() const {
   constexpr int kPeersOfARound = 8;
   const int all = power_of_two(channels());
@@ -131,8 +133,8 @@ int Buffers::channels_of_a_peer() const {
   return std::min(count, all);
 }
 
-// The pool of a channel to send and one to receive: 16 slots of 128 KiB each in NCCL 2.30 (net.cc,
-// NCCL_SHARED_STEPS), in 2.10 what 8 messages keep in flight, 8 MiB (src/proxy.cc,
+// The pool of a channel to send and one to receive. NCCL 2.30: 16 slots of 128 KiB each (net.cc,
+// NCCL_SHARED_STEPS). NCCL 2.10: 8 MiB, the bytes of 8 messages in flight (src/proxy.cc,
 // ncclProxySharedBuffersInit).
 double Buffers::exchanges(const Peers& peers) const {
   const double slots = release_ == Release::v2_10 ? 8 * kSimpleBytes / 4 : 16 * 128 * 1024;

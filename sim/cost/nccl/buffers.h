@@ -1,9 +1,9 @@
 // How much of a GPU's memory do the buffers of a NCCL communicator take?
 //
-// A connection has a buffer for each protocol. Within a node (src/transport/p2p.cc) it lies with the
-// receiver, or on Ampere the part for Simple with the sender, which adds up to the same; across nodes
-// (net.cc) each side has its own, on the GPU where the NIC reads and writes GPU memory, and else on the host.
-// Buffers hang on channels and neighbours, not on how much is sent.
+// A connection has a buffer for each protocol. Within a node (src/transport/p2p.cc) the receiver's GPU holds
+// it; on Ampere the sender's GPU holds the part for Simple, which gives the same sum. Across nodes (net.cc)
+// each side has its own. It is on the GPU where the NIC reads and writes GPU memory, and else on the host.
+// Buffers depend on channels and neighbours, not on the bytes sent.
 #pragma once
 
 #include <set>
@@ -15,22 +15,23 @@
 
 namespace rehearse::nccl {
 
-// NCCL 2.10 (PyTorch 1.10 and 1.11) connects rings and trees when a communicator is made, NCCL 2.30 what runs
-// (from 2.22 on, src/init.cc, NCCL_RUNTIME_CONNECT).
+// NCCL 2.10 (PyTorch 1.10 and 1.11) connects rings and trees when a communicator is made. NCCL 2.30 connects
+// an algorithm when it first runs (from 2.22 on, src/init.cc, NCCL_RUNTIME_CONNECT).
 enum class Release : std::uint8_t { v2_10, v2_30 };
 
 constexpr double kMebibyte = 1024.0 * 1024;
 
-// The same in both releases: DEFAULT_*_BUFFSIZE of src/init.cc with the factors of include/device.h; flags
-// beside them (include/comm.h, ncclSendMem and ncclRecvMem); sizes rounded up (CUDA_IPC_MIN).
+// Equal in both releases. Sizes are DEFAULT_*_BUFFSIZE of src/init.cc with the factors of include/device.h,
+// and the flags beside them (include/comm.h, ncclSendMem and ncclRecvMem). They are rounded up
+// (CUDA_IPC_MIN).
 constexpr double kLlBytes = 8.0 * 512 * 8 * 16;      // lines a thread x threads x steps x bytes of a line
 constexpr double kLl128Bytes = 120.0 * 640 * 8 * 8;  // elements a thread x threads x steps x bytes
 constexpr double kSimpleBytes = 4 * kMebibyte;
 constexpr double kFlagBytes = 4096;
 constexpr double kGranularity = 2 * kMebibyte;
 
-// A connection to send and one to receive: 2 + 10 MiB in a node; 10 + 10 MiB across nodes, where the sender's
-// buffer for LL is on the host.
+// A connection to send and one to receive: 2 + 10 MiB in a node, 10 + 10 MiB across nodes. Across nodes, the
+// sender's buffer for LL is on the host.
 double near_pair_bytes();
 double far_pair_bytes();
 
@@ -42,15 +43,16 @@ struct Peers {
   bool operator==(const Peers&) const = default;
 };
 
-// One communicator, on the GPU of it that holds most. Keeps references to its arguments.
+// One communicator, on its GPU with the most buffer bytes. Keeps references to its arguments.
 class Buffers {
  public:
   Buffers(const Constants& constants, const Cluster& cluster, const GroupShape& group, Release release);
 
-  // Of the algorithms that are connected.
+  // Bytes of the algorithms that are connected.
   double collectives(const std::set<Algorithm>& algorithms) const;
 
-  // Of sends and receives. Each peer in the node has channels of its own; those across nodes share one pool.
+  // Bytes of sends and receives. Each peer in the node has its own channels; peers across nodes share one
+  // pool.
   double exchanges(const Peers& peers) const;
 
   int channels() const;  // of ring and tree

@@ -1,4 +1,4 @@
-// Which latencies and bandwidths does NCCL believe in when it chooses how to run a collective?
+// Which latencies and bandwidths does NCCL assume when it chooses how to run a collective?
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ struct Constants {
       speeds_across;  // a channel's; before Hopper, Hopper, after
 };
 
-// `reader`: an object with the keys of calibrate/data/nccl_model.json. InputError for what is missing.
+// `reader`: an object with the keys of calibrate/data/nccl_model.json. InputError for a missing key.
 Constants read_constants(const JsonReader& reader);
 
 }  // namespace rehearse::nccl

@@ -27,7 +27,7 @@ std::vector<int> neighbours_in_first(int node, int nodes) {
   return neighbours;
 }
 
-// Sends and receives in a tree, with those of the ring that are not among them.
+// Sends and receives in a tree, and those of the ring that the tree does not have.
 double connections(int tree, int node, int nodes, bool ring) {
   const std::vector<int> neighbours = tree_neighbours(tree, node, nodes);
   const auto count = 2.0 * static_cast<double>(neighbours.size());
@@ -51,7 +51,7 @@ std::vector<int> tree_neighbours(int tree, int node, int nodes) {
 double most_pairs(int nodes, Shapes shapes) {
   if (nodes < 2) return 0;
   if (!shapes.tree) return shapes.ring ? 1 : 0;
-  // A node with three neighbours in one tree has one in the other, which stands beside it in the ring, too.
+  // A node with three neighbours in one tree has one in the other. That one is also beside it in the ring.
   const double all = 2 * (3 + 1) + (shapes.ring ? 2 + 1 : 0);
   double most = 0;
   for (int node = 0; node < nodes && most < all; ++node)

@@ -37,12 +37,12 @@ struct Channels {
   double rate = 0;
 };
 
-// What channels of a group may use: each crosses each GPU's link once, and across nodes one NIC.
+// Limits on the channels of a group. Each channel crosses each GPU's link once, and across nodes one NIC.
 struct Ways {
   double link_rate = 0, nics = 1, nic_rate = 0;
 
-  // Channels of this speed that fit. A NIC may carry several; NICs that the GPUs' links cannot feed are left
-  // idle.
+  // Channels of this speed that fit. A NIC may carry several channels. NICs that the GPUs' links cannot feed
+  // stay idle.
   double channels(double speed) const {
     const auto within = [speed](double rate) { return std::floor(rate / speed + 1e-9); };
     return std::min({within(link_rate), nics * within(nic_rate), kMaxChannels});
@@ -61,8 +61,8 @@ Channels split(Channels found, Generation generation) {
   return {count, found.rate / std::ceil(count / found.count)};
 }
 
-// The first pass of search.cc's ncclTopoCompute: of the listed speeds the one at which channels carry most
-// together.
+// The first pass of search.cc's ncclTopoCompute: it takes the listed speed at which all channels together
+// carry most.
 Channels search(const std::vector<double>& list, const Ways& ways) {
   Channels best{0, 0};
   for (const double speed : list) {
@@ -73,7 +73,7 @@ Channels search(const std::vector<double>& list, const Ways& ways) {
   return best.count > 0 ? best : Channels{1, std::min(ways.link_rate, ways.nic_rate)};
 }
 
-// Its second pass, for rings: as many channels at the greatest speed that fits.
+// The second pass, for rings: the same number of channels at the greatest speed that fits.
 Channels raised(const std::vector<double>& list, const Ways& ways, const Channels found) {
   Channels best = found;
   for (const double speed : list) {
@@ -84,7 +84,7 @@ Channels raised(const std::vector<double>& list, const Ways& ways, const Channel
   return best;
 }
 
-// NICs that they use: at most one each before they are split.
+// Returns the NICs that the channels use: at most one each, before channels are split.
 double lay_channels(const std::vector<double>& list, const Ways& ways, Graph& graph) {
   const Channels found = search(list, ways);
   const Channels channels = raised(list, ways, split(found, graph.generation));
@@ -93,7 +93,7 @@ double lay_channels(const std::vector<double>& list, const Ways& ways, Graph& gr
   return std::min(ways.nics, found.count);
 }
 
-// In a mesh only the links between members carry their traffic.
+// In a mesh, only the links between members carry traffic of the group.
 double share_of_mesh(const Cluster& cluster, double local) {
   const Node& node = cluster.node;
   const std::vector<double>& rings = cluster.nccl.rings;
@@ -157,7 +157,7 @@ Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupSh
   graph.local = static_cast<double>(group.members) / group.nodes;
   graph.wire = cluster.node.gpu_link_kind == "pcie" && !group.in_island ? Wire::pcie : Wire::nvlink;
   graph.ll128 = cluster.nccl.sm >= 70 && graph.wire == Wire::nvlink;
-  // A mesh binds a group within one node only: across nodes its rings enter and leave at the NICs.
+  // A mesh limits a group only within one node: across nodes its rings enter and leave at the NICs.
   graph.link_rate = link_rate(constants, cluster, group, graph.generation,
                               group.nodes > 1 ? cluster.node.gpus : graph.local);
   const std::vector<double>& list = speeds(constants.speeds_in_node, graph.generation);

@@ -1,4 +1,4 @@
-// Which channels does NCCL's search find for a group, and how fast does it believe them to be?
+// Which channels does NCCL's search find for a group, and which speed does it assume for them?
 #pragma once
 
 #include "cluster/cluster.h"
@@ -27,7 +27,7 @@ struct Graph {
 };
 
 // Rules of NVIDIA/nccl src/graph/search.cc (speeds, doubling of channels), topo.h (rates of links) and
-// tuning.cc (where LL128 is safe). GPUs that are not NVIDIA's take Hopper's rows without LL128 and NVLS.
+// tuning.cc (where LL128 is safe). Other vendors' GPUs take Hopper's rows without LL128 and NVLS.
 Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupShape& group);
 
 constexpr double kChannelsAfterSearch = 2;  // channels are doubled once more
@@ -35,7 +35,8 @@ constexpr double kChannelsAfterSearch = 2;  // channels are doubled once more
 // Blocks that a collective launches, one a channel.
 double blocks(const Graph& graph);
 
-// What joins the members: "nvswitch", "nvlink-bridge", ... inside a node, the kind of NIC across nodes.
+// The kind of link between the members: "nvswitch", "nvlink-bridge", ... inside a node, the kind of NIC
+// across nodes.
 const std::string& link_kind(const Cluster& cluster, const GroupShape& group);
 
 Generation generation_of(const Cluster& cluster);

@@ -14,15 +14,15 @@ double fade(double octaves) {
   return std::max(0.0, 1 - octaves / kFade);
 }
 
-// Of a smaller message than the smallest that was measured: bytes keep the ratio, which is that of their
-// rate; that of starts fades.
+// Log ratio of a message that is smaller than the smallest measured one. The time of its bytes keeps the
+// measured ratio. The ratio of its start time fades.
 double log_ratio_below(double log_ratio, double smallest, double bytes, const Choice& believed) {
   const double starts_s = believed.latency_s, bytes_s = bytes / believed.rate;
   const double of_starts = log_ratio * fade(std::log2(smallest / bytes));
   return std::log((std::exp(of_starts) * starts_s + std::exp(log_ratio) * bytes_s) / (starts_s + bytes_s));
 }
 
-// As many NICs serve it in each node, as in what is measured.
+// Whether the group has as many NICs in each node as measured groups have.
 bool lies_evenly(const GroupShape& group) {
   return group.nodes == 1 || std::round(group.ring_nics()) == std::round(group.local() / group.per_nic);
 }
@@ -46,7 +46,7 @@ GroupShape on_system(const Cluster& system, const Cluster& cluster, GroupShape g
   return group;
 }
 
-// Messages to ranks on other nodes, one each at least, through the NICs of a node.
+// Seconds to start messages to ranks on other nodes, at least one each, on the NICs of a node.
 double least_to_start(const Cluster& cluster, CollectiveOp op, const GroupShape& group, const Graph& graph) {
   const double rate = cluster.node.nic_limits.messages_per_s;
   if (group.nodes == 1 || rate <= 0) return 0;
@@ -54,7 +54,7 @@ double least_to_start(const Cluster& cluster, CollectiveOp op, const GroupShape&
   return remote * graph.local / (graph.nics * rate);
 }
 
-// What must cross a GPU's link, or the NICs of a node, at the most that they carry.
+// Seconds of the bytes that must cross a GPU's link, or the NICs of a node, at the highest rate of these.
 double least_on_wires(const Cluster& cluster, CollectiveOp op, double bytes, const GroupShape& group,
                       const Graph& graph) {
   const double link = group.in_island ? cluster.nccl.island_bandwidth : cluster.node.gpu_link.bandwidth;

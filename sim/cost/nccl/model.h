@@ -1,4 +1,4 @@
-// How long does NCCL take for a collective on this cluster: as it believes, corrected by what was measured?
+// How long does NCCL take for a collective on this cluster: by its own cost model, corrected by measurements?
 #pragma once
 
 #include <array>
@@ -12,9 +12,10 @@
 
 namespace rehearse::nccl {
 
-// log(measured / believed) of a class of systems, at sizes 2^(octave) apart by kOctaves; straight lines
-// between them, fading to nothing within kFade octaves above them; below them the rate of bytes keeps the
-// first and the time of starts fades. A field that is not set matches all.
+// log(measured / believed) of a class of systems, at sizes 2^(octave) apart by kOctaves. `believed` is the
+// time of NCCL's own cost model. Between the sizes the ratio is interpolated linearly. Above them it fades to
+// zero within kFade octaves. Below them the time of bytes keeps the first ratio, and the ratio of the start
+// time fades. A field that is not set matches all.
 struct Correction {
   bool across = false;             // several nodes, or one
   std::optional<CollectiveOp> op;  // all_gather stands for reduce_scatter too
@@ -30,7 +31,7 @@ constexpr int kOctaves = 2;
 constexpr double kFade = 6;
 constexpr std::size_t kLevels = 16;  // with or without op, generation, link and system: no more can match
 
-// What was measured on one system; it stands as measured, and outranks every correction.
+// Times measured on one system. They are used as measured, and outrank every correction.
 struct Measured {
   std::size_t system = 0;  // of Model::systems
   CollectiveOp op = CollectiveOp::all_reduce;
@@ -46,7 +47,7 @@ struct Measured {
   std::vector<Row> rows;  // at least one; bytes grow
 };
 
-// Errors are counted apart for messages up to 32 KiB (0), to 64 MiB (1), and above (2).
+// Errors are counted separately for messages up to 32 KiB (0), up to 64 MiB (1), and above (2).
 inline std::size_t size_class(double bytes) {
   constexpr double kSmall = 32 * 1024, kMiddle = 64.0 * 1024 * 1024;
   return bytes <= kSmall ? 0 : bytes <= kMiddle ? 1 : 2;
@@ -62,8 +63,9 @@ struct Model {
   std::array<double, 3> left_out_p90{};
 };
 
-// What NCCL finds for a group on a cluster, and on the system that the cluster is like, where there is one.
-// `own` is laid out in the channels of that system: they say how often blocks start, not how fast links are.
+// Graphs that NCCL finds for a group: on the cluster, and on the measured system that the cluster resembles,
+// if any. `own` is laid out in the channels of that system: they tell how often blocks start, not how fast
+// links are.
 struct Graphs {
   Nearest nearest;
   Graph own;
@@ -71,10 +73,10 @@ struct Graphs {
 };
 Graphs graphs_of(const Model& model, const Cluster& cluster, const GroupShape& group);
 
-// One group on one cluster, made ready for messages of any size. Keeps references to its arguments.
+// One group on one cluster, prepared for messages of any size. Keeps references to its arguments.
 //
-// Where the cluster is like a measured system but for some figures, what was measured is carried over as the
-// ratio of what NCCL believes of the same algorithm and protocol on both.
+// The cluster may resemble a measured system except for some figures. Then measured times are scaled by the
+// ratio of NCCL's estimates on both, for the same algorithm and protocol.
 class System {
  public:
   System(const Model& model, const Cluster& cluster, const GroupShape& group, CollectiveOp op,
@@ -82,7 +84,7 @@ class System {
 
   Choice believed(double bytes) const;
   double log_ratio_of_class(double bytes) const;
-  double log_ratio(double bytes) const;  // of the class, and of what was measured on this very system
+  double log_ratio(double bytes) const;  // of the class, and of measurements on this very system
   const Graph& graph() const { return graphs_.own; }
   bool known() const { return known_; }  // some table of this kind of GPU and link, or of such a system
 
@@ -96,27 +98,27 @@ class System {
   std::optional<Algorithm> forced_;
   Graphs graphs_;
   const Measured* measured_ = nullptr;
-  std::array<const Correction*, kLevels> corrections_{};  // those that match
+  std::array<const Correction*, kLevels> corrections_{};  // the matching ones
   std::size_t corrected_ = 0;
   bool known_ = false;
 };
 
-// latency + transfer. The transfer is what the bytes take at the rate that the largest messages reach, for
-// that time links are busy; the rest, starts, steps and the filling of pipelines, leaves them idle. Never
-// faster than the bytes that must cross a GPU's link or a node's NICs, and the messages that these must start
-// (NicLimits). No time for a group of one.
+// latency + transfer. The transfer is the time of the bytes at the rate of the largest messages: links are
+// busy for that time. The latency is the rest: starts, steps and the filling of pipelines leave links idle.
+// Two lower bounds hold: the bytes that must cross a GPU's link or a node's NICs, and the messages that the
+// NICs must start (NicLimits). No time for a group of one.
 CommunicationTime collective_time(const Model& model, const Cluster& cluster, CollectiveOp op, double bytes,
                                   const GroupShape& group, std::optional<Algorithm> forced = {});
 
-// Seconds that a broadcast takes from its root to the last rank of the ring: a step for each rank, as NCCL
-// counts them where channels take different ways through a node (tuning.cc, ncclTopoTuneModel). None for a
+// Seconds that a broadcast takes from its root to the last rank of the ring. Each rank adds one step, as NCCL
+// counts them where channels take different paths through a node (tuning.cc, ncclTopoTuneModel). 0 for a
 // group of one.
 double round_s(const Model& model, const Cluster& cluster, double bytes, const GroupShape& group);
 
 // reduce_scatter, which mirrors all_gather, is corrected with it.
 CollectiveOp family(CollectiveOp op);
 
-// Value of a correction at a size, of which `believed` is NCCL's belief.
+// Value of a correction at a size. `believed` is NCCL's estimate for that size.
 double read_at(const Correction& correction, double bytes, const Choice& believed);
 
 // `system`: whose corrections apply to the cluster, an index of Model::systems.

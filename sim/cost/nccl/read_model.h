@@ -1,4 +1,4 @@
-// What must the file of a collectives model hold?
+// Which content must the file of a collectives model have?
 #pragma once
 
 #include "cost/nccl/model.h"
@@ -8,9 +8,8 @@ namespace rehearse::nccl {
 constexpr const char* kModelSchema = "rehearse.collectives/1";
 constexpr const char* kDefaultModel = "nccl";
 
-// `name_or_path`: a model that ships with the program (calibrate/collectives) or a path. InputError for what
-// breaks a rule: unknown keys, ratios beyond a factor of a thousand, sizes that do not grow, times of
-// nothing.
+// `name_or_path`: a model that ships with the program (calibrate/collectives) or a path. InputError for a
+// broken rule: unknown keys, ratios beyond a factor of a thousand, sizes that do not grow, times of nothing.
 Model read_model(const std::string& name_or_path);
 Model parse_model(const JsonReader& reader);
 

@@ -11,7 +11,7 @@ namespace rehearse::nccl {
 
 namespace {
 
-// What is known of a system's messages of one reach.
+// Kinds of data that exist for a system's messages of one reach.
 struct Known {
   bool corrections = false;
   bool tables = false;
@@ -32,7 +32,7 @@ std::vector<Known> known_systems(const Model& model, Reach reach) {
   return known;
 }
 
-// Cheap questions first: this is asked for every group of ranks.
+// The cheap checks come first: this runs for every group of ranks.
 Likeness likeness_of(const KnownSystem& system, const Cluster& cluster, Reach reach) {
   const Cluster& known = system.cluster;
   if (known.nccl.sm != cluster.nccl.sm || !nodes_are_as_large(known, cluster) ||

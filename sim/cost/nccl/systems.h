@@ -1,4 +1,4 @@
-// On which systems were collectives measured, and which of them is another cluster like?
+// On which systems were collectives measured, and which of them does another cluster resemble?
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace rehearse::nccl {
 
 struct Model;
 
-// As it was when something was measured on it.
+// A system in the state in which it was measured.
 struct KnownSystem {
   std::string name;
   Cluster cluster;
@@ -26,16 +26,21 @@ struct Nearest {
   std::optional<std::size_t> corrections;  // of the system whose corrections apply: that one, or its equal
 };
 
-// Among the systems of which something was measured within a node, or across nodes, those that the cluster
-// is kin to (cluster/likeness.h). The first of: an equal one that the user measured; an equal one; one with
-// GPUs of the same name; the one with the nearest figures. Whole clusters decide between equal nodes.
+// Chooses among the systems with measurements of this reach (within a node, or across nodes) that the cluster
+// is kin to (cluster/likeness.h). The order of preference:
+// - an equal system that the user measured;
+// - an equal system;
+// - a system with GPUs of the same name;
+// - the system with the nearest figures.
+//
+// Whole clusters decide between equal nodes.
 Nearest nearest_system(const Model& model, const Cluster& cluster, Reach reach);
 
 // Index of the system of that name whose figures are these; appended where there is none.
 std::size_t add_system(std::vector<KnownSystem>& systems, const std::string& name, const Cluster& cluster);
 
-// What the messages of a cluster are predicted by: "measured on dgx-h100", "like dgx-h100, NICs differ",
-// "modelled", and of both where messages within and across nodes are of several kinds.
+// The basis of the predicted message times of a cluster: "measured on dgx-h100", "as measured on dgx-h100,
+// except NICs", "modelled". If messages within and across nodes have different bases, both are named.
 std::string measured_on(const Model& model, const Cluster& cluster, bool across);
 
 }  // namespace rehearse::nccl

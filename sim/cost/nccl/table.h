@@ -1,11 +1,11 @@
-// What does one published nccl-tests table say, and where did its ranks sit?
+// Which times does one published nccl-tests table state, and where were its ranks placed?
 #pragma once
 
 #include "cost/nccl/model.h"
 
 namespace rehearse::nccl {
 
-// Times are those of the out-of-place columns; of the in-place ones where a table has no others.
+// Times come from the out-of-place columns, or from the in-place ones where a table has no others.
 struct Table {
   std::string file;
   std::string cluster;  // name of a topology
@@ -19,12 +19,12 @@ struct Table {
   std::vector<Measured::Row> rows;  // bytes above 0, in growing order
 };
 
-// InputError for a file that is no such table or holds a time or size that cannot be.
+// InputError for a file that is no such table, or that holds an impossible time or size.
 Table read_table(const std::string& path);
 Table parse_table(const JsonReader& reader);
 
-// Hosts that share one NVLink domain fill it; other nodes hold gpus_per_node ranks each.
-// InputError when a node of the cluster has fewer GPUs than the table's.
+// Hosts that share one NVLink domain fill it. Other nodes hold gpus_per_node ranks each. InputError when a
+// node of the cluster has fewer GPUs than the table's.
 GroupShape group_of(const Table& table, const Cluster& cluster);
 
 }  // namespace rehearse::nccl

@@ -61,7 +61,7 @@ class Tuning {
     return base;
   }
 
-  // Bytes of the buffer a second.
+  // Bytes of the buffer per second.
   double rate(Candidate c) const {
     switch (c.algorithm) {
       case Algorithm::ring:
@@ -77,10 +77,10 @@ class Tuning {
     return 0;
   }
 
-  // NVLSTree is believed to have one channel for each GPU of a node, while it opens as many as eight GPUs
-  // have; and each node sends the buffer out once to one other node, or twice to several: up and down one
-  // tree, and as a leaf of its mirror (Sanders, Speck, Traeff 2009). Inside, 1 + 1/g of it leaves each of g
-  // GPUs.
+  // NCCL assumes one NVLSTree channel for each GPU of a node, but it opens as many as eight GPUs have. Each
+  // node sends the buffer out once to a single other node, or twice to several nodes: up and down one tree,
+  // and as a leaf of its mirror (Sanders, Speck, Traeff 2009). Inside a node, 1 + 1/g of the buffer leaves
+  // each of g GPUs.
   double wire_rate(Candidate c) const {
     if (c.algorithm != Algorithm::nvls_tree) return rate(c);
     const double channels = std::max(kGpusOfChannels, graph_.heads);
@@ -108,7 +108,7 @@ class Tuning {
     return std::max(step, kNetworkOverhead_s * (c.protocol == Protocol::simple ? 3 : 1));
   }
 
-  // The latency of the NIC counts twice for Simple, which flushes.
+  // The latency of the NIC counts twice for Simple, because Simple flushes.
   double network_step_s(Candidate c) const {
     const bool leaves_at_once = c.algorithm == Algorithm::ring && graph_.local <= 1;
     const Algorithm row = leaves_at_once ? Algorithm::tree : c.algorithm;
@@ -132,13 +132,13 @@ class Tuning {
     return constants_.step_latency_s[index(graph_.wire)][index(Algorithm::tree)][index(c.protocol)];
   }
 
-  // Within a node by the GPU's generation, across nodes by the CPU's vendor, of which Intel's row is taken.
+  // Within a node, by the GPU's generation. Across nodes, by the CPU's vendor; Intel's row is taken.
   double ll_most() const {
     return constants_.ll_most[graph_.nodes == 1 ? generation() : index(Generation::volta)][column()];
   }
 
-  // NCCL counts channels as they were before they are doubled. Then faster links, with fewer channels of a greater
-  // speed, would be believed to carry less.
+  // NCCL counts channels before they are doubled. Otherwise faster links, with fewer channels of a greater
+  // speed, would seem to carry less.
   double of_channels(const ByGeneration& most) const {
     return kChannelsAfterSearch * graph_.channels * most[generation()][column()];
   }
@@ -162,7 +162,7 @@ class Tuning {
     return corrected ? rate * correction[static_cast<std::size_t>(size)] : rate;
   }
 
-  // Of one head.
+  // The rate of one head.
   double nvls_rate() const {
     const double share = (graph_.heads - 1) / graph_.heads;
     const double uses = op_ == CollectiveOp::all_reduce ? 2 : (graph_.local - 1) / graph_.local;
@@ -179,7 +179,7 @@ class Tuning {
   double bytes_;
 };
 
-// A rank's own share stays with it; the others leave through its link, or through its part of the NICs.
+// A rank's own share stays with it. The others leave through its link, or through its part of the NICs.
 double point_to_point_rate(const Graph& graph, CollectiveOp op) {
   if (op == CollectiveOp::send_receive)
     return graph.nodes == 1 ? graph.link_rate : graph.nics / graph.local * graph.nic_rate;

@@ -1,4 +1,4 @@
-// Which algorithm and protocol does NCCL take for a collective, and when does it expect them to end?
+// Which algorithm and protocol does NCCL choose for a collective, and which time does it expect?
 #pragma once
 
 #include <optional>
@@ -8,8 +8,7 @@
 
 namespace rehearse::nccl {
 
-// `rate` is what the wires give; NCCL believes `believed_rate` when it chooses. They differ for NVLSTree
-// alone.
+// `rate` is the rate of the wires. NCCL chooses by `believed_rate`. They differ only for NVLSTree.
 struct Choice {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
@@ -21,12 +20,14 @@ struct Choice {
 
 // The least time over all algorithms and protocols, or over those of `forced` where it can run (NCCL_ALGO).
 // time = latency + bytes / rate; NVIDIA/nccl src/graph/tuning.cc, ncclTopoTuneModel and ncclTopoGetAlgoTime.
-// bytes: the full buffer (nccl-tests' size). Point-to-point operations, which NCCL does not cost, take the
-// constants of one ring step; all_to_all is bound by the GPU's link or its share of the NICs.
+// bytes: the full buffer (nccl-tests' size).
+//
+// NCCL does not cost point-to-point operations: they take the constants of one ring step. all_to_all is bound
+// by the GPU's link or its share of the NICs.
 Choice choose(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes,
               std::optional<Algorithm> forced = {});
 
-// The same algorithm and protocol as `choice`, on another graph where they run too.
+// The same algorithm and protocol as `choice`, on another graph where they can run too.
 Choice believe(const Constants& constants, const Graph& graph, CollectiveOp op, double bytes,
                const Choice& choice);
 

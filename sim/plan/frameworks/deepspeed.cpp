@@ -17,7 +17,7 @@ void set_deepspeed_2021(Plan& plan) {
 }
 
 // Gradients are reduced after the backward pass below ZeRO-3 (runtime/zero/config.py, overlap_comm_valid).
-// ZeRO-2 overlaps here always.
+// Here, ZeRO-2 always overlaps.
 std::vector<OwnDefault> own_defaults_of_deepspeed(const Plan& plan, const Model&) {
   std::vector<OwnDefault> found;
   add_off<&Plan::overlap_grad_reduce>("overlap_grad_reduce", plan, plan.zero < 2 && plan.dp > 1, found);
@@ -28,8 +28,8 @@ constexpr AllocatorUse kAllocator = {.records_streams = true, .waits_before_forw
 
 }  // namespace
 
-// Gradients are kept and reduced in the training precision, in buckets of kDeepSpeedBucketElements, from
-// ZeRO-2 on after every microbatch.
+// Gradients are kept and reduced in the training precision, in buckets of kDeepSpeedBucketElements. From
+// ZeRO-2 on they are reduced after every microbatch.
 constinit const FrameworkTraits frameworks::deepspeed = {
     .framework = Framework::deepspeed,
     .name = "deepspeed",

@@ -1,4 +1,4 @@
-// What do several frameworks set alike?
+// Which settings do several frameworks share?
 #pragma once
 
 #include "plan/frameworks/traits.h"
@@ -6,7 +6,7 @@
 
 namespace rehearse {
 
-// On the wire gradients have the precision of the parameters; those of fp8 models are bf16.
+// Precision of gradients on the wire: that of the parameters, or bf16 for quantized plans.
 inline Precision wire_precision(const Plan& plan) {
   return is_quantized(plan.precision) ? Precision::bf16 : plan.precision;
 }

@@ -22,7 +22,7 @@ void set_fsdp(Plan& plan) {
 
 void set_fsdp1(Plan& plan) {
   set_fsdp(plan);
-  plan.fused_adam = false;  // torch.optim.AdamW unless told fused=True
+  plan.fused_adam = false;  // torch.optim.AdamW without fused=True
 }
 
 // Not compiled: rotary positions, activation and loss in separate kernels; gradients clipped to 1 (v0.2.2,

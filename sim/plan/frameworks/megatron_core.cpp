@@ -9,14 +9,15 @@ namespace {
 
 constexpr std::array kVersions = {"0.7", "0.8", "0.9", "0.10", "0.11", "0.12", "0.13"};
 
-// "0.12" is release 12 of the experts' code.
+// "0.12" means release 12 of the experts' code.
 void set_version(Plan& plan, std::string_view version) {
   const std::string_view minor = version.substr(version.find('.') + 1);
   std::from_chars(minor.data(), minor.data() + minor.size(), plan.core_release);
 }
 
-// No sequence parallelism, no overlap of gradients; loss, permutation and router in separate kernels;
-// gradients clipped to 1 (megatron/training/arguments.py, core/transformer/transformer_config.py).
+// Megatron-LM's own defaults: no sequence parallelism, no overlap of gradients; loss, permutation and router
+// in separate kernels; gradients clipped to 1 (megatron/training/arguments.py,
+// core/transformer/transformer_config.py).
 std::vector<OwnDefault> own_defaults(const Plan& plan, const Model& model) {
   std::vector<OwnDefault> found;
   const bool experts = model.experts.has_value();
@@ -32,8 +33,8 @@ std::vector<OwnDefault> own_defaults(const Plan& plan, const Model& model) {
 
 }  // namespace
 
-// Gradients are accumulated in fp32 and reduced during the backward pass. Attention is fused, and tensor
-// parallelism brings sequence parallelism.
+// Gradients are accumulated in fp32 and reduced during the backward pass. Attention is fused. Tensor
+// parallelism includes sequence parallelism.
 constinit const FrameworkTraits frameworks::megatron_core = {
     .framework = Framework::megatron_core,
     .name = "megatron-core",

@@ -3,10 +3,10 @@
 namespace rehearse {
 
 // Gradients of 16 bits are added to fp32 ones. DistributedDataParallel reduces these during the backward
-// pass. With ZeRO-1 there is none, and they are all-reduced after it (trainer.py, make_ddp). Loss and SwiGLU
-// take a kernel for each operation (models/llama.py, GLUActivation); norms and rotary positions are
-// FlashAttention's. Heads are copied before attention (plan/work/eager.h). Layers are split by cost
-// (plan/layer_split.h).
+// pass. With ZeRO-1 there is no DistributedDataParallel, and they are all-reduced after that pass
+// (trainer.py, make_ddp). Loss and SwiGLU take a kernel for each operation (models/llama.py, GLUActivation).
+// Norms and rotary positions are FlashAttention's. Heads are copied before attention (plan/work/eager.h).
+// Layers are split by cost (plan/layer_split.h).
 constinit const FrameworkTraits frameworks::nanotron = {
     .framework = Framework::nanotron,
     .name = "nanotron",

@@ -1,4 +1,4 @@
-// What does each training framework do by itself? One file for each; nothing else compares frameworks.
+// How does each training framework behave? One file describes each, and no other file compares frameworks.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Plan;
 // Gradients that DeepSpeed reduces at once (runtime/zero/config.py, reduce_bucket_size).
 inline constexpr double kDeepSpeedBucketElements = 5e8;
 
-// A field of a scenario's plan that the framework sets otherwise where nobody tells it.
+// A field of a scenario's plan that has another default in the framework itself.
 struct OwnDefault {
   const char* key;
   double planned = 0;  // 1 or 0 of a switch
@@ -26,7 +26,7 @@ struct OwnDefault {
   void (*set)(Plan& plan);
 };
 
-// Whose kernels multiply in fp8.
+// The library whose kernels multiply in fp8.
 enum class Fp8Library : std::uint8_t {
   other,               // Transformer Engine's kernels, whose casts no microbatch shares
   transformer_engine,  // as Megatron core calls them
@@ -36,10 +36,10 @@ enum class Fp8Library : std::uint8_t {
 // How PyTorch's FullyShardedDataParallel holds parameters.
 enum class Fsdp : std::uint8_t { none, flat, by_parameter };  // not at all; FSDP1; FSDP2
 
-// How layers are dealt out to stages where the plan does not say.
+// Default split of layers over stages.
 enum class LayerSplit : std::uint8_t { even, at_shares, by_parameters };  // plan/layer_split.h
 
-// What ZeRO-1 allocates late, in the first step (memory/late_blocks.h).
+// State that ZeRO-1 allocates late, in the first step (memory/late_blocks.h).
 enum class LateState : std::uint8_t { none, of_deepspeed, of_nanotron };
 
 // How the framework uses PyTorch's caching allocator (memory/reserved.h).
@@ -55,7 +55,7 @@ struct AllocatorUse {
   bool shares_queue_with_tp = false;
 };
 
-// Where NCCL's group of all model-parallel ranks is made.
+// When the framework makes NCCL's group of all model-parallel ranks.
 enum class ModelGroup : std::uint8_t { always, unsharded, never };
 
 struct FrameworkTraits {
@@ -63,13 +63,14 @@ struct FrameworkTraits {
   const char* name;     // "megatron-core"
   const char* project;  // for people: "Megatron core"
   const char* about;
-  // The versions that are told apart, oldest first; what an older one does otherwise is set by `as_version`.
+  // The versions that are distinguished, oldest first. `as_version` sets the differences of an older one.
   std::span<const char* const> versions = {};
   void (*as_version)(Plan& plan, std::string_view version) = nullptr;
 
-  // For the precision, degrees and ZeRO stage that the plan has.
+  // Sets defaults for the precision, degrees and ZeRO stage of the plan.
   void (*set_defaults)(Plan& plan);
-  // Where plans start from what a tuned launch has, and the framework from what runs everywhere.
+  // Plans start from the settings of a tuned launch. These are the defaults with which the framework runs
+  // everywhere.
   std::vector<OwnDefault> (*own_defaults)(const Plan& plan, const Model& model) = nullptr;
   LayerSplit layer_split = LayerSplit::even;
   int max_zero = 3;
@@ -121,11 +122,11 @@ namespace frameworks {
 const FrameworkTraits& traits(Framework framework);
 const FrameworkTraits& traits(const Plan& plan);  // of its framework
 
-// Sets the fields that plan.framework decides, for the precision, degrees and ZeRO stage that the plan has.
+// Sets the fields that plan.framework decides, for the precision, degrees and ZeRO stage of the plan.
 void apply_framework(Plan& plan);
 
-// "megatron-core@0.9" sets framework and what its version does otherwise; without a version the newest.
-// Nothing is set, and false returned, for a name or version that is not known.
+// "megatron-core@0.9" sets the framework and the differences of its version; without a version, the newest.
+// For an unknown name or version it sets nothing and returns false.
 bool use_framework(std::string_view name_and_version, Plan& plan);
 
 }  // namespace rehearse

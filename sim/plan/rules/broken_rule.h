@@ -1,4 +1,4 @@
-// Which rule does a plan break, and which changes may mend it?
+// Which rule does a plan break, and which changes may repair it?
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ struct Setting {
 
 using Settings = std::vector<Setting>;  // made together
 
-// Changes of one field that satisfy the broken rule, on either side of the present value, the nearest first.
-// They may break other rules.
+// Changes of one field that satisfy the broken rule, on either side of the present value, nearest first. They
+// may break other rules.
 struct Remedy {
   std::vector<Settings> below, above;
 };
 
-// Numbers of one field that satisfy the broken rule. They are searched for only where somebody asks: most
-// broken rules only count.
+// Numbers of one field that satisfy the broken rule. They are computed only on demand, because most broken
+// rules are only counted.
 struct ValueSearch {
   std::string field;
   std::function<Near()> find;
 };
 
-// What a rule offers: numbers, or words.
+// Proposals of a rule: numbers, or words.
 class Remedies {
  public:
-  // "on", "zero = 1, or pp = 1", "off, or precision = fp8 with framework = megatron-core": a value alone is
-  // one of the rule's own field. "" offers nothing.
+  // "on", "zero = 1, or pp = 1", "off, or precision = fp8 with framework = megatron-core". A value alone
+  // belongs to the rule's own field. "" proposes nothing.
   Remedies(const char* words) : words_(words) {}
   Remedies(std::string words) : words_(std::move(words)) {}
   Remedies(ValueSearch one) : searches_{std::move(one)} {}
@@ -49,7 +49,7 @@ class Remedies {
 };
 
 struct BrokenRule {
-  std::string file;   // empty: whoever reads the plan knows
+  std::string file;   // empty: the reader of the plan knows it
   std::string field;  // "pp", "micro_batch", ... or "gpus"
   std::string rule;   // as a sentence
   std::string values;
@@ -58,7 +58,7 @@ struct BrokenRule {
 
 ValueSearch exactly(const std::string& field, std::int64_t value);
 
-// As numbers_around() and multiples_around(). `legal` outlives the rule that made it: it captures by value.
+// Like numbers_around() and multiples_around(). `legal` must capture by value, because it outlives its rule.
 ValueSearch numbers_near(const std::string& field, std::int64_t wanted, std::int64_t most,
                          std::function<bool(std::int64_t)> legal);
 ValueSearch multiples_near(const std::string& field, std::int64_t wanted, std::int64_t most,

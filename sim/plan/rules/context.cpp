@@ -45,7 +45,7 @@ class ContextRules {
     broken_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
-  // Each rank takes two chunks, one from either end, so that causal work is equal.
+  // Each rank takes two chunks, one from either end, so that causal attention has equal work.
   void sequence() {
     const std::int64_t chunks = plan_.cp > 1 ? 2 * std::int64_t{plan_.cp} : 1;
     const std::int64_t shards = plan_.sequence_parallel ? std::int64_t{plan_.cp} * plan_.tp : 1;
@@ -69,7 +69,7 @@ class ContextRules {
       if (!share_heads(shape)) return;
   }
 
-  // False where the rule is broken.
+  // Returns false where the rule is broken.
   bool share_heads(const LayerShape& shape) {
     const std::int64_t heads = shape.heads / plan_.tp;
     const std::int64_t kv_heads = (shape.kv_heads + plan_.tp - 1) / plan_.tp;

@@ -115,7 +115,8 @@ class ExpertRules {
              multiples_near("moe_dispatcher_sms", plan_.dispatcher_sms, kMaxMultiprocessors, 2));
   }
 
-  // As Megatron-LM (core/transformer/transformer_config.py: overlap_moe_expert_parallel_comm), and DualPipe.
+  // Rules of Megatron-LM (core/transformer/transformer_config.py: overlap_moe_expert_parallel_comm) and
+  // DualPipe.
   void pairs() {
     const bool interleaves = plan_.schedule == ScheduleName::interleaved && plan_.vpp > 1;
     if (plan_.pp > 1 && !interleaves && !is_v_shaped(plan_.schedule))
@@ -135,7 +136,7 @@ class ExpertRules {
            numbers_near(field, degree, value, [value](std::int64_t n) { return value % n == 0; }));
   }
 
-  // The ranks of a pipeline stage, seen as tp x cp x dp and as etp x ep x replicas of an expert.
+  // The ranks of a pipeline stage, as tp x cp x dp and as etp x ep x replicas of an expert.
   bool mesh() {
     const std::int64_t ranks = std::int64_t{plan_.tp} * plan_.cp * plan_.dp;
     const std::int64_t used = std::int64_t{plan_.ep} * plan_.etp;

@@ -28,7 +28,7 @@ class HybridRules {
     broken_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
-  // core/ssm/mamba_mixer.py and mamba_context_parallel.py. There each rank may hold a copy of a group, too.
+  // core/ssm/mamba_mixer.py and mamba_context_parallel.py. There, each rank may also hold a copy of a group.
   void state_space(const StateSpace& space) {
     divides("tp", plan_.tp, space.groups);
     if (space.groups % plan_.tp == 0) divides("cp", plan_.cp, space.groups / plan_.tp);

@@ -37,8 +37,8 @@ class PipelineRules {
       report("vpp", fmt::format("schedule {} needs one model chunk per rank", name), values,
              "1, or schedule = interleaved-1f1b");
     }
-    // Without overlap both neighbours of a rank are the same rank when pp = 2, and their messages would block
-    // each other.
+    // Without overlap and with pp = 2, both neighbours of a rank are the same rank, and their messages would
+    // block each other.
     const int least = plan_.overlap_p2p ? 2 : 3;
     if (interleaves() && plan_.pp < least) {
       report("pp",

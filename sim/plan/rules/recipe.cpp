@@ -46,7 +46,7 @@ void add_loss_rules(const Plan& plan, std::vector<BrokenRule>& violations) {
                           "native, or fused_cross_entropy = on with framework = megatron-core"});
 }
 
-// What Megatron core multiplies in fp8 beside its layers, where it is told to.
+// Parts outside the layers that Megatron core multiplies in fp8 on request.
 void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<BrokenRule>& violations) {
   const bool in_fp8 = plan.precision == Precision::fp8 && traits(plan).fp8 == Fp8Library::transformer_engine;
   const auto report = [&](const char* field, const char* rule) {
@@ -55,7 +55,7 @@ void add_fp8_rules(const Plan& plan, const std::string& values, std::vector<Brok
   };
   if (plan.fp8_output_proj && !in_fp8)
     report("fp8_output_proj", "an output projection in fp8 needs framework megatron-core in fp8");
-  // Beside linear layers in NVFP4 attention is Transformer Engine's of fp8 as well (DotProductAttention).
+  // Beside linear layers in NVFP4, attention can also be Transformer Engine's in fp8 (DotProductAttention).
   const bool quantized = is_quantized(plan.precision) && traits(plan).fp8 == Fp8Library::transformer_engine;
   if (plan.fp8_attention && !quantized)
     report("fp8_dot_product_attention", "attention in fp8 needs framework megatron-core in fp8 or fp4");

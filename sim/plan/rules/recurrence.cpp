@@ -36,7 +36,7 @@ class RecurrenceRules {
     broken_.push_back({"", field, std::move(rule), std::move(values), std::move(remedies)});
   }
 
-  // The scan of Mamba-1 takes its steps from all channels.
+  // The scan of Mamba-1 derives its steps from all channels.
   void share_heads(const Recurrence& of) {
     if (of.kind == RecurrenceKind::selective_scan) {
       if (plan_.tp > 1)

@@ -102,7 +102,7 @@ class Causes {
     return probe_(settings);
   }
 
-  // A rule keeps its sentence while a change moves its values.
+  // A change may move a rule's values, but the rule keeps its sentence.
   const BrokenRule* original(const BrokenRule& rule) const {
     for (const BrokenRule& other : broken_)
       if (is_same(other, rule)) return &other;
@@ -122,7 +122,7 @@ class Causes {
     if (next && (!best || next->is_better_than(*best))) best = std::move(next);
   }
 
-  // The nearest value that mends the rule and breaks no other.
+  // The nearest value that repairs the rule and breaks no other.
   std::optional<Mended> first_gain(const BrokenRule& rule, const std::vector<Settings>& side,
                                    const RuleList& left, const Settings& made) {
     for (std::size_t i = 0; i < std::min(side.size(), kMaxTries); ++i) {

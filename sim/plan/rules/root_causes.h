@@ -11,21 +11,22 @@
 
 namespace rehearse {
 
-// The rules that the plan breaks once these settings are made and what follows from them has followed;
-// nothing where they cannot be made.
+// The rules that the plan breaks after these settings and their consequences. Nothing where the settings
+// cannot be made.
 using Probe = std::function<std::optional<std::vector<BrokenRule>>(const Settings& settings)>;
 
-// How the user knows a field: "global_batch" or "gbs".
+// The user's name of a field: "global_batch" or "gbs".
 using FieldName = std::function<std::string(const std::string& field)>;
 
-// The fewest broken rules whose remedies, one after the other, leave a legal plan: the one whose remedy mends
-// most comes first. Rules that are mended by the remedy of another are its consequences and are left out.
-// Each "nearest" value was tried: alone it makes the plan legal, or "(for this rule)" says that it only
-// satisfies the rule it stands beside. Where nothing was found "nearest" is empty.
+// The fewest broken rules whose remedies, one after the other, leave a legal plan. The one whose remedy
+// repairs most rules comes first. Rules that another rule's remedy repairs are consequences and are omitted.
+//
+// Each "nearest" value was tried. Alone it makes the plan legal, or "(for this rule)" says that it satisfies
+// only its own rule. "nearest" is empty where nothing was found.
 std::vector<Violation> root_causes(const std::vector<BrokenRule>& broken, const Probe& probe,
                                    const FieldName& name);
 
-// Without a probe: all rules, each with the values that satisfy it.
+// Without a probe: all rules, each with values that satisfy it.
 std::vector<Violation> as_violations(const std::vector<BrokenRule>& broken);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// The rules of a legal plan; each adds the violations that it finds.
+// The rules of a legal plan. Each adds the violations that it finds.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +22,7 @@ class Rules {
 
   std::vector<BrokenRule> broken() {
     degrees();
-    if (!violations_.empty()) return violations_;  // the others divide by these
+    if (!violations_.empty()) return violations_;  // the other rules divide by these
     product();
     batch();
     tensor_split();
@@ -79,7 +79,7 @@ class Rules {
     }
   }
 
-  // Each degree is in its range.
+  // Requires each degree to be in its range.
   void products() {
     const double replica = 1.0 * plan_.tp * plan_.cp * plan_.pp;
     if (replica * plan_.dp > kMaxRanks)
@@ -136,7 +136,7 @@ class Rules {
            std::move(remedies));
   }
 
-  // One complaint for all the shapes that break a rule.
+  // Reports a rule once for all the shapes that break it.
   void divides_tp(const std::string& what, const std::vector<std::int64_t>& values) {
     for (const std::int64_t value : values) {
       if (value % plan_.tp == 0) continue;

@@ -1,5 +1,5 @@
-// Which rules does a plan break? Each file of this folder knows the rules of one subject. broken_rules()
-// (plan/plan.h) calls them all. Each function adds the rules that the plan breaks, and requires degrees and a
+// Which rules does a plan break? Each file of this folder has the rules of one subject, and broken_rules()
+// (plan/plan.h) calls them all. Each function adds the rules that the plan breaks. It requires degrees and a
 // batch of at least 1.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace rehearse {
 
-// Schedule against model chunks, microbatches and their groups.
+// Schedules against model chunks, microbatches and groups of these.
 void add_pipeline_rules(const Plan& plan, std::vector<BrokenRule>& broken);
 
 // State divided among data-parallel ranks.
@@ -22,7 +22,7 @@ void add_expert_rules(const Plan& plan, const Model& model, std::vector<BrokenRu
 // Sequences over ranks: cp, cp_exchange, tp_comm_overlap.
 void add_context_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken);
 
-// Layers of hybrid models: their state spaces over ranks, and who executes them.
+// Layers of hybrid models: their state spaces over ranks, and the frameworks that run them.
 void add_hybrid_rules(const Plan& plan, const Model& model, std::vector<BrokenRule>& broken);
 
 // Layers that mix tokens in place of attention, and indexers that choose its keys, over ranks.

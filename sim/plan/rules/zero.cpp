@@ -19,7 +19,7 @@ class ZeroRules {
 
   void run() {
     ranges();
-    if (plan_.zero < 0 || plan_.zero > 3) return;  // the others ask for the stage
+    if (plan_.zero < 0 || plan_.zero > 3) return;  // the other rules need the stage
     groups();
     one_kind_of_group();
     scaling();
@@ -62,7 +62,7 @@ class ZeroRules {
              numbers_near("zero_shard", std::max(1, plan_.zero_shard), replicas, divides));
   }
 
-  // Groups of dense parameters and of experts would not be made of the same ranks.
+  // Groups of dense parameters and groups of experts would have different ranks.
   void one_kind_of_group() {
     if (plan_.zero_shard == 0 || !has_experts_ || (plan_.ep == 1 && plan_.etp == plan_.tp)) return;
     report("zero_shard", "sharding groups are not supported with expert parallelism",

@@ -14,11 +14,11 @@ Kernel rearrange(const std::string& name, const std::vector<TensorId>& tensors) 
   return kernel;
 }
 
-// Before Transformer Engine the bias is added to what the GEMM wrote (mpu/layers.py, output + bias), and
-// gradients are joined to one tensor (mpu/utils.py, split_tensor_along_last_dim). With it they are joined
-// (attention.py, _SplitAlongDim) unless attention makes them side by side, as it does where no rotation makes
-// queries and keys anew; then values are copied out of the product's output, too (get_qkv_layout), as are
-// queries out of groups (Megatron core, attention.py, query.reshape).
+// Before Transformer Engine, the bias is added to the GEMM's output (mpu/layers.py, output + bias), and
+// gradients are joined into one tensor (mpu/utils.py, split_tensor_along_last_dim). With it, gradients are
+// joined too (attention.py, _SplitAlongDim), unless attention writes them side by side. It does so where no
+// rotation creates new queries and keys. Values are then also copied out of the GEMM's output
+// (get_qkv_layout), and so are queries out of groups (Megatron core, attention.py, query.reshape).
 void rearrange_heads(BlockBuilder& b, const Model& model, const std::vector<TensorId>& heads) {
   const Shape& shape = b.shape();
   if (!shape.rearranges_heads && !shape.splits_heads) return;
@@ -34,7 +34,7 @@ void rearrange_heads(BlockBuilder& b, const Model& model, const std::vector<Tens
   });
 }
 
-// torchtitan, models/llama3/model.py, repeat_kv: before keys and values go round a ring, too.
+// torchtitan, models/llama3/model.py, repeat_kv: also before keys and values go round a ring.
 TensorId repeat_heads(BlockBuilder& b, const std::string& name, TensorId heads, double elements) {
   const TensorId repeated = b.activation(name + "_repeated", elements);
   b.forward({name + "_repeat", Pointwise::repeat_heads, {heads}, {repeated}});
@@ -47,7 +47,7 @@ TensorId repeat_heads(BlockBuilder& b, const std::string& name, TensorId heads, 
   return repeated;
 }
 
-// A layer with these outputs, which are `all` wide in the model.
+// A linear layer with these outputs. `all`: their total width in the model.
 ColumnLinear projection_to(BlockBuilder& b, const Model& model, const std::string& name, TensorId input,
                            std::vector<Output> outputs, std::int64_t all) {
   std::int64_t width = 0;
@@ -60,7 +60,7 @@ ColumnLinear projection_to(BlockBuilder& b, const Model& model, const std::strin
   return linear;
 }
 
-// Queries, keys and values (unless these are the keys), and the gate, if any: it is one GEMM with them.
+// One GEMM for queries, keys and values (unless values are the keys), and for the gate, if any.
 std::vector<TensorId> project(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const Output query{"query", shape.heads * shape.head_dim}, key{"key", shape.kv_heads * shape.head_dim},
       value{"value", shape.kv_heads * model.value_width()};
@@ -96,7 +96,7 @@ TensorId normalise_heads(BlockBuilder& b, const Model& model, const std::string&
   return output;
 }
 
-// Keys and values that a layer before made and holds.
+// Attention with keys and values that an earlier layer computed and holds.
 Heads attend_to_held(BlockBuilder& b, const Model& model, const Shape& shape, TensorId query) {
   const auto held = [&](const char* name, std::int64_t width) {
     return b.tied_parameter(name, Shape::elements(shape.tokens, shape.kv_heads * width));
@@ -131,8 +131,8 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
     if (packed.held >= 0) heads.held = {packed.held};
   }
   if (model.positions == Positions::rotary) {
-    // Scaling's values are a view of the product's output (core/nn/attention/attention.py), all of which
-    // stays.
+    // Scaling's values are a view of the GEMM's output (core/nn/attention/attention.py), so all of that
+    // output stays.
     if (!shape.fused_rotary && shape.keeps_views) heads.held = {outputs[0], outputs[1]};
     const std::vector<TensorId> rotated = rotate(b, heads.query, heads.key);
     heads.query = rotated[0];
@@ -146,7 +146,7 @@ Heads project_heads(BlockBuilder& b, const Model& model, const Shape& shape, Ten
   return heads;
 }
 
-// A product of two activations, and those that make the gradients of the left one and the right one.
+// A GEMM of two activations, and the GEMMs for the gradients of the left and the right one.
 struct CoreProducts {
   AttentionProduct there, left, right;
 };
@@ -215,7 +215,8 @@ TensorId unfused_core(BlockBuilder& b, const Model& model, const Shape& shape, c
 
 namespace {
 
-// Of latent attention, whose queries, keys and values are no single GEMM (Kimi K3, mla_use_output_gate).
+// The gate of latent attention, whose queries, keys and values are no single GEMM (Kimi K3,
+// mla_use_output_gate).
 TensorId latent_gate(BlockBuilder& b, const Model& model, const Shape& shape, TensorId input) {
   const std::int64_t width = shape.heads * model.latent->v_head_dim;
   ColumnLinear gate{"attention_gate", input};

@@ -1,4 +1,4 @@
-// What every way of running FlashAttention has in common: its operands, its results and its backward kernel.
+// Which parts do all ways of running FlashAttention share? Operands, results and the backward kernel.
 #pragma once
 
 #include "plan/work/blocks.h"
@@ -17,23 +17,23 @@ struct Core {
   TensorId sinks = -1;
 };
 
-// Of this rank's queries over as many keys.
+// Attention of this rank's queries over the same number of keys.
 Attention attention_of(const Model& model, const Shape& shape, const Heads& heads);
 double output_elements(const Shape& shape, const Heads& heads);
 
-// Reads the gradient of core.output, `operands`, the output and its log-sum-exp. A head's sink has what its
-// rows took from the sum for gradient.
+// Reads the gradient of core.output, `operands`, the output and its log-sum-exp. A head's sink gets its
+// gradient from its share in the softmax of each row.
 void attend_backward(BlockBuilder& builder, const Core& core, const KernelTensors& operands,
                      KernelTensors makes);
 
-// All-to-all over the ranks of a context-parallel group: each tensor leaves split by tokens and arrives split
-// by heads (Exchange::rows_for_heads), or the other way, in as many elements.
+// All-to-all over the ranks of a context-parallel group. Each tensor is split by tokens before it and by
+// heads after it (Exchange::rows_for_heads), or the reverse, with the same number of elements.
 std::vector<TensorId> exchange_heads(BlockBuilder& builder, const std::string& name, Exchange what,
                                      const KernelTensors& from);
 
 // Query, keys and values in their slots.
 KernelTensors slotted(const Heads& heads);
-// Of each tensor, in its slot.
+// New gradients of the tensors, each in its slot.
 KernelTensors new_gradients(BlockBuilder& builder, const KernelTensors& of);
 
 // Attention over keys and values that go round the ranks of a context-parallel group.

@@ -1,7 +1,7 @@
-// DeepSeek-V4's attention (transformers, modular_deepseek_v4.py, DeepseekV4Attention): compressed queries,
-// one key of all heads that is its value, too, a window and compressed keys behind it, and an output
-// projection in two steps, the first of each group of heads. Rotations of what is attended, back by its
-// position, are left out.
+// DeepSeek-V4's attention (transformers, modular_deepseek_v4.py, DeepseekV4Attention). It has compressed
+// queries, one key for all heads that is also its value, and a window with compressed keys behind it. The
+// output projection has two steps, the first for each group of heads. Omitted: the rotation of attention's
+// output back by its position.
 #include "plan/work/compressed.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ TensorId whole_linear(BlockBuilder& b, const Shape& shape, const std::string& na
   return replicated_linear(b, shape, linear).front();
 }
 
-// The keys of the window, and behind them the compressed ones.
+// Joins the keys of the window and the compressed keys behind them.
 TensorId join_keys(BlockBuilder& b, TensorId keys, TensorId compressed) {
   const TensorId joined = b.activation("keys_joined", b[keys].elements + b[compressed].elements);
   b.forward({"join_keys", Pointwise::eager, {keys, compressed}, {joined}});
@@ -35,7 +35,7 @@ TensorId join_keys(BlockBuilder& b, TensorId keys, TensorId compressed) {
   return joined;
 }
 
-// One GEMM for each group of heads.
+// The first step of the output projection: one GEMM for each group of heads.
 TensorId project_groups(BlockBuilder& b, const Shape& shape, TensorId attended, std::int64_t groups,
                         std::int64_t width, std::int64_t rank) {
   const Gemm gemm{shape.tokens, rank, width / groups, groups};
@@ -56,7 +56,7 @@ TensorId project_groups(BlockBuilder& b, const Shape& shape, TensorId attended, 
   return output;
 }
 
-// A query sees half of the compressed keys on average, or as many as are chosen.
+// A query sees half of the compressed keys on average, or the chosen number of them.
 std::int64_t keys_seen(const Model& model, const Shape& shape) {
   if (model.compression == 0) return model.window;
   const std::int64_t before = shape.seq / model.compression / 2;

@@ -1,5 +1,5 @@
-// Keys that stand for many tokens each (DeepSeek-V4, 2026, section 2.3.1, equations 9 to 12): of each window
-// a softmax over its tokens weighs their values, channel by channel.
+// How are keys computed that each stand for many tokens (DeepSeek-V4, 2026, section 2.3.1, equations 9 to
+// 12)? For each window, a softmax over its tokens weighs their values, channel by channel.
 #pragma once
 
 #include <string>
@@ -15,14 +15,15 @@ struct Compressor {
   bool overlaps = false;    // windows overlap by half: each token has values and weights for two of them
 };
 
-// From normalised rows to keys, which every tensor-parallel rank has whole.
+// From normalized rows to keys, which every tensor-parallel rank has whole.
 TensorId compress(BlockBuilder& builder, const Shape& shape, const Compressor& what, TensorId rows);
 
-// Which compressed keys each query's attention sees (equations 13 to 17): by scores of keys of its own.
+// The compressed keys that each query's attention sees (equations 13 to 17), chosen by scores of separate
+// keys.
 TensorId choose_compressed(BlockBuilder& builder, const Model& model, const Shape& shape, TensorId rows,
                            TensorId queries);
 
-// From normalised rows to the output projection.
+// From normalized rows to the output projection.
 Branch compressed_attention(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
                             TensorId input);
 

@@ -78,7 +78,7 @@ class DeltaRule {
             through_rank("linear_decays", input, share_.keys())};
   }
 
-  // By way of as many channels as a head has.
+  // A projection through as many channels as a head has.
   TensorId through_rank(const std::string& name, TensorId input, std::int64_t width) {
     const std::int64_t rank = share_.of.key_head_dim;
     ColumnLinear down{name + "_down", input}, up{name + "_up"};
@@ -91,7 +91,7 @@ class DeltaRule {
     return column_linear(b_, shape_, up).front();
   }
 
-  // Of each head and token, how much of the state decays and how much is written.
+  // For each head and token: the decay of the state, and the writing strength.
   void step(const Projected& of) {
     const std::int64_t decays = is_kimi() ? share_.keys() : share_.heads();
     const std::vector<TensorId> weights = {b_.parameter("decay_log", static_cast<double>(share_.heads())),
@@ -114,8 +114,8 @@ class DeltaRule {
     });
   }
 
-  // fla/modules/l2norm.py: the backward kernel reads what was made. Each value head gets a copy of its key
-  // head (repeat_interleave), whose own pass is left out.
+  // fla/modules/l2norm.py: the backward kernel reads the output. Each value head gets a copy of its key head
+  // (repeat_interleave); that pass is omitted.
   TensorId unit_length(const std::string& name, TensorId input) {
     const TensorId output =
         b_.activation(name + "_output", share_.per_token(share_.heads() * share_.of.key_head_dim));
@@ -129,8 +129,8 @@ class DeltaRule {
     return output;
   }
 
-  // m x n of depth k for each head and chunk. Both operands, and of scores the writing strengths, have
-  // gradients.
+  // A GEMM of m x n with depth k for each head and chunk. Both operands have gradients, and for scores the
+  // writing strengths too.
   TensorId multiply(const std::string& name, TensorId left, TensorId right, std::int64_t n, std::int64_t k,
                     TensorId output, TensorId scales = -1) {
     const std::int64_t chunk = share_.of.chunk, batch = share_.heads() * share_.chunks();
@@ -148,7 +148,7 @@ class DeltaRule {
     return output;
   }
 
-  // Values less those that the state has for their keys. What is made of the inverse is made again.
+  // Values minus those that the state has for their keys. GEMMs with the inverse are recomputed.
   TensorId transformed_values() {
     const Recurrence& of = share_.of;
     const std::int64_t heads = share_.heads(), chunk = of.chunk;
@@ -173,7 +173,7 @@ class DeltaRule {
     return read;
   }
 
-  // The states' own gradients are the scan's.
+  // Gradients of the states themselves belong to the scan.
   TensorId read_states(TensorId keys, TensorId values) {
     const Recurrence& of = share_.of;
     const std::int64_t chunk = of.chunk, batch = share_.heads() * share_.chunks();

@@ -1,8 +1,8 @@
-// Attention over depth (Kimi K3, attn_res_block_size): the input of a branch is a sum of the rows and of the
-// sums after every so many layers, by a softmax of the scores of each, which a norm and a vector give.
+// Attention over depth (Kimi K3, attn_res_block_size). The input of a branch is a sum of the rows and of the
+// sums after every so many layers. Its weights are a softmax of one score for each, from a norm and a vector.
 //
-// The sums lie in memory once for all layers that read them: the blocks of layers count what they move, not
-// what they keep. Layers read half of all sums on average.
+// The sums are in memory once for all layers that read them. So blocks of layers count the bytes that they
+// move, not the stored sums. On average, layers read half of all sums.
 #include "plan/work/blocks.h"
 #include "plan/work/recurrence.h"
 

@@ -45,8 +45,8 @@ void norm_weight_gradient(BlockBuilder& b, const std::string& name, const NormTe
       {name + "_weight_gradient", Pointwise::eager, {product}, {b.parameter_gradient(of.weight)}});
 }
 
-// d(x r) = r dx + x dr with r = rsqrt(mean(x^2)); that of the square is taken by pow, as derivatives.yaml has
-// it.
+// d(x r) = r dx + x dr with r = rsqrt(mean(x^2)). The square is differentiated as pow, as in
+// derivatives.yaml.
 void norm_input_gradient(BlockBuilder& b, const std::string& name, const NormTensors& of) {
   Eager eager(b, name);
   const double n = of.elements;
@@ -152,7 +152,7 @@ TensorId softmax_eagerly(BlockBuilder& b, TensorId scores, TensorId sinks) {
     if (narrow) gradient = eager.backward("wide", {gradient}, elements, kFp32Bytes);
     if (sinks >= 0) gradient = eager.backward("padded", {gradient}, elements, kFp32Bytes);
     const TensorId of_masked = eager.backward("exponents", {gradient, shares}, elements, kFp32Bytes);
-    if (sinks >= 0)  // sums a number of each row, next to nothing of what it is taken from
+    if (sinks >= 0)  // sums one number of each row, a negligible part of the tensor
       b.backward_weight({"sinks_gradient", Pointwise::sinks_gradient, {}, {b.parameter_gradient(sinks)}});
     const TensorId of_scaled = eager.backward("masked", {of_masked}, elements, kFp32Bytes);
     if (!narrow) return eager.into("scaled", {of_scaled}, b.new_gradient(scores));

@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-// Two operations at once: of the gate, and of the up projection.
+// Two operations at once: one for the gate, one for the up projection.
 constexpr std::int64_t kHalves = 2;
 
 Kernel eager(const char* name, std::int64_t launches, std::vector<TensorId> reads, TensorId makes) {
@@ -23,7 +23,7 @@ void clamp_backward(BlockBuilder& b, TensorId rows, TensorId clamped) {
   const TensorId within = b.scratch_gradient("experts_clamp_within", n, kMaskBytes);
   const TensorId masked = b.scratch_gradient("experts_clamp_masked", n);
   b.backward_input(eager("experts_clamp_below", kHalves, {rows}, below));
-  // A comparison from below and a conjunction, of half of the elements.
+  // A comparison from below and a conjunction, each on half of the elements.
   b.backward_input(eager("experts_clamp_within", kHalves, {below, below}, within));
   b.backward_input(eager("experts_clamp_masked", kHalves, {gradient, within}, masked));
   b.backward_input(eager("experts_clamp_joined_backward", 1, {masked}, b.new_gradient(rows)));
@@ -61,7 +61,8 @@ class ExpertBias {
     return eager(name, of_.experts, std::move(reads), makes);
   }
 
-  // The experts' gradients are views of the joined one; those of the rows, which were split, are joined anew.
+  // The experts' gradients are views of the joined gradient. Those of the rows were split, so they are joined
+  // again.
   void back(TensorId output) const {
     TensorId gradient = b_.gradient_of(output), of_rows = gradient;
     if (wide_) {

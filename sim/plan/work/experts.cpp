@@ -14,14 +14,14 @@ namespace rehearse {
 
 namespace {
 
-// What one rank sends to and receives from the experts. Rows of all ranks differ: with tensor parallelism a
-// plan is legal only with sequence parallelism.
+// Rows that one rank sends to the experts and receives from them. Rows of all ranks differ: with tensor
+// parallelism, a plan is legal only with sequence parallelism.
 struct Routing {
   std::int64_t local = 0;     // on this rank
   std::int64_t sent = 0;      // rows
   std::int64_t received = 0;  // rows from the ranks of the ep group
-  std::int64_t rows = 0;      // of one local expert, with what the etp group gathers
-  std::int64_t visiting = 0;  // rows that come once, whichever of the local experts they are for
+  std::int64_t rows = 0;      // of one local expert, with those that the etp group gathers
+  std::int64_t visiting = 0;  // rows that arrive once, for any of the local experts
   std::int64_t ffn = 0;       // width on this rank
   std::int64_t ep = 1, etp = 1;
 };
@@ -50,7 +50,7 @@ Routing routing_of(const Experts& experts, const Plan& plan, const Shape& shape)
   return to;
 }
 
-// Rows on their way, and the weight of each in its token's sum (-1: that stays at home).
+// Dispatched rows, and the weight of each in its token's sum (-1: the weight stays on the token's rank).
 struct RoutedTokens {
   TensorId rows = -1;
   TensorId weights = -1;
@@ -74,14 +74,15 @@ class SparseLayer {
     const Choices chosen = route(b_, model_, plan_, shape_, of.scored);
     choices_ = chosen.experts;
     b_.enter(LayerPart::experts);
-    const RoutedTokens tokens{between("latent_down", of.rows, {shape_.hidden, shape_.latent}), chosen.weights};
+    const RoutedTokens tokens{between("latent_down", of.rows, {shape_.hidden, shape_.latent}),
+                              chosen.weights};
     TensorId made = visit(tokens);
     if (model_.experts->latent_norm) made = normalise(b_, "latent_norm", Norm::rms, made, shape_.latent);
     return between("latent_up", made, {shape_.latent, shape_.hidden});
   }
 
  private:
-  // What the experts make of the rows, summed for each token.
+  // Output of the experts for the rows, summed for each token.
   TensorId visit(RoutedTokens tokens) {
     if (plan_.sends_rows_once()) return visit_once(tokens);
     if (plan_.weights_rows_at_home()) std::swap(tokens.weights, weights_at_home_);
@@ -95,8 +96,8 @@ class SparseLayer {
     return bring_home(rows);
   }
 
-  // To the width that experts see, and back (NVIDIA 2025, Nemotron 3, section 2.1: LatentMoE), by a layer
-  // that each rank holds whole (Megatron core, moe_layer.py, fc1_latent_proj).
+  // A linear layer to the width that experts see, or back (NVIDIA 2025, Nemotron 3, section 2.1: LatentMoE).
+  // Each rank holds it whole (Megatron core, moe_layer.py, fc1_latent_proj).
   struct Widths {
     std::int64_t from = 0, to = 0;
   };
@@ -121,7 +122,7 @@ class SparseLayer {
     return made;
   }
 
-  // A kernel that moves each tensor of `from` to the one of `to`, and one that moves its gradient back.
+  // A kernel that moves each tensor of `from` to the one in `to`, and a kernel that moves its gradient back.
   struct Moves {
     Pointwise there, back;
   };
@@ -139,7 +140,7 @@ class SparseLayer {
     });
   }
 
-  // A collective over the experts' ranks, undone by `inverse` of as many bytes.
+  // A collective over the experts' ranks. Its backward is `inverse`, with the same bytes.
   void over_experts(const std::string& name, CollectiveOp op, CollectiveOp inverse, CommGroup group,
                     double bytes, TensorId from, TensorId to) {
     b_.forward({name, Collective{op, group, bytes}, {from}, {to}});
@@ -151,8 +152,8 @@ class SparseLayer {
     });
   }
 
-  // Each row goes to a rank once, is copied there for each of the local experts that it is for, and what
-  // these make of it is added up there before it returns.
+  // Each row goes to a rank once. There it is copied for each local expert that needs it. The outputs of
+  // these experts are summed there before the row returns.
   TensorId visit_once(const RoutedTokens& tokens) {
     const bool by_hybridep = plan_.dispatcher == Dispatcher::hybridep;
     KernelTensors map;
@@ -177,15 +178,15 @@ class SparseLayer {
     return output;
   }
 
-  // DeepEP counts what the rank's own rows are (deep_ep/buffer.py, get_dispatch_layout).
+  // DeepEP counts the destinations of the rank's own rows (deep_ep/buffer.py, get_dispatch_layout).
   TensorId layout_of_own_rows() {
     const TensorId route = make_route();
     b_.forward({"dispatch_layout", Pointwise::eager, {choices_}, {route}});
     return route;
   }
 
-  // HybridEP gathers a byte for each row of all ranks and each expert, and looks through them for where each
-  // goes and for the places of those that come here among the rows of each local expert
+  // HybridEP gathers a byte for each row of all ranks and each expert. It searches them for the destination
+  // of each row, and for the place of each arriving row among the rows of each local expert
   // (csrc/hybrid_ep/executor/executor.cu, allgather_routing_map and metadata_preprocess_core).
   TensorId map_of_all_ranks(TensorId of_experts) {
     const double bytes = static_cast<double>(to_.ep) * Shape::elements(shape_.rows, model_.experts->count);
@@ -199,13 +200,13 @@ class SparseLayer {
     return route;
   }
 
-  // Of each row that comes, its place among those of each local expert (csrc/hybrid_ep/extension/permute.cu,
+  // Place of each arriving row among those of each local expert (csrc/hybrid_ep/extension/permute.cu,
   // row_id_map).
   TensorId map_of_experts() {
     return b_.activation("rows_of_experts", Shape::elements(to_.visiting, to_.local), kScoreBytes);
   }
 
-  // Where each row goes on each rank: kept for the way back and for the backward pass.
+  // Destination of each row on each rank, kept for combine and for the backward pass.
   TensorId make_route() {
     return b_.activation("dispatch_route", Shape::elements(shape_.rows, to_.ep), kScoreBytes);
   }
@@ -231,7 +232,7 @@ class SparseLayer {
     });
   }
 
-  // One row for each choice, in the order of the experts, then to their ranks.
+  // One row for each choice, first in the order of the experts, then sent to their ranks.
   RoutedTokens send_out(const RoutedTokens& tokens) {
     b_.enter(LayerPart::dispatch);
     const RoutedTokens sent = make("permuted", to_.sent, tokens);
@@ -259,7 +260,7 @@ class SparseLayer {
     return all;
   }
 
-  // What came from one rank after the other is ordered by local expert, or back.
+  // Orders rows from rank after rank by local expert, or back.
   RoutedTokens sort(const std::string& name, const RoutedTokens& tokens, const Moves& what) {
     if (to_.local == 1 || to_.ep * to_.etp == 1) return tokens;
     RoutedTokens sorted{make_rows(name + "_rows", to_.local * to_.rows)};
@@ -268,9 +269,9 @@ class SparseLayer {
     return sorted;
   }
 
-  // GEMMs in fp8 want each expert's rows in multiples of 16 or 32, so that Megatron core copies the rows
-  // that happen to come, there and back (core/transformer/moe/experts.py, Fp8Padding; since v0.10). Libraries
-  // that send a row once pad as they permute.
+  // GEMMs in fp8 need each expert's rows in multiples of 16 or 32. So Megatron core copies the varying rows,
+  // before and after (core/transformer/moe/experts.py, Fp8Padding; since v0.10). Libraries that send a row
+  // once pad as they permute.
   void align(const std::string& name, TensorId rows) {
     if (traits(plan_).fp8 != Fp8Library::transformer_engine || !shape_.quantized || plan_.moe_capacity > 0)
       return;
@@ -286,8 +287,8 @@ class SparseLayer {
                        {to_.local, to_.rows, to_.ffn, tokens.rows, tokens.weights});
   }
 
-  // The partial sums of the etp ranks meet, rows return to their ranks and each token adds up its choices,
-  // which were weighted with the activation.
+  // The partial sums of the etp ranks are reduced, and rows return to their ranks. There, each token sums the
+  // rows of its choices, which were weighted with the activation.
   TensorId bring_home(TensorId rows) {
     if (to_.etp > 1) {
       const TensorId sum = make_rows("expert_sums", to_.received);
@@ -304,7 +305,7 @@ class SparseLayer {
     return add_up({rows, weights_at_home_});
   }
 
-  // Each token's rows, weighted here where they were not on their way.
+  // Sums each token's rows, which are weighted here if they were not weighted before.
   TensorId add_up(RoutedTokens returned) {
     if (returned.weights >= 0 && !plan_.fused_permute) returned = {weigh(returned)};
     const TensorId output = make_rows("routed_output", shape_.rows);
@@ -312,7 +313,8 @@ class SparseLayer {
     return output;
   }
 
-  // The weights of the rows by their mask, if so picked, and a multiplication; its gradients are taken apart.
+  // Weights of the rows, picked by their mask if the plan does so, and a multiplication. Its gradients are
+  // computed separately.
   TensorId weigh(const RoutedTokens& of) {
     TensorId weights = of.weights;
     if (plan_.picks_rows_by_mask()) {
@@ -337,7 +339,7 @@ class SparseLayer {
   const Shape& shape_;
   Routing to_;
   const Plan& plan_;
-  Pointwise adding_;  // what adds up the rows of a token
+  Pointwise adding_;  // sums the rows of a token
   TensorId choices_ = -1, weights_at_home_ = -1;
 };
 

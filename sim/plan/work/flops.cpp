@@ -11,7 +11,8 @@ double v_width(const Attention& attention) {
   return static_cast<double>(attention.v_head_dim > 0 ? attention.v_head_dim : attention.head_dim);
 }
 
-// Query and key pairs of one head, as full squares: twice what a causal mask with this window leaves.
+// Query and key pairs of one head, as full squares: twice the pairs that a causal mask with this window
+// leaves.
 double pairs(const Attention& attention) {
   const auto query = static_cast<double>(attention.query), keys = static_cast<double>(attention.keys);
   const auto window = static_cast<double>(attention.window);
@@ -19,7 +20,7 @@ double pairs(const Attention& attention) {
   return static_cast<double>(attention.steps) * query * (keys - outside);
 }
 
-// Of one matrix product over a width of one, for all heads.
+// FLOPs of one matmul over a width of one, for all heads.
 double unit_flops(const Attention& attention) {
   return 2.0 * static_cast<double>(attention.batch * attention.heads) * pairs(attention);
 }
@@ -35,7 +36,8 @@ double flops(const std::vector<Kernel>& kernels, double expert_load) {
   return sum;
 }
 
-// What tensor-parallel ranks repeat and pad, over `times` runs: whole FLOPs, since a model has no others.
+// FLOPs that tensor-parallel ranks repeat and pad, over `times` runs. They are rounded, since a model has
+// whole FLOPs.
 double repeated_flops(const std::vector<Kernel>& kernels, double times) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
@@ -45,7 +47,7 @@ double repeated_flops(const std::vector<Kernel>& kernels, double times) {
   return sum;
 }
 
-// Of one multiplication and addition for each token: over the squares of chunks, and over the states.
+// FLOPs of one multiplication and addition for each token: over the squares of chunks, and over the states.
 struct ScanFlops {
   double squares = 0, states = 0;
 };
@@ -57,7 +59,7 @@ ScanFlops unit_flops(const Scan& scan) {
       of_a_token * inner * static_cast<double>(scan.state)};
 }
 
-// The GEMMs that the backward kernels of fused attention and of scans repeat.
+// FLOPs of GEMMs that the backward kernels of fused attention and of scans repeat.
 double rescore_flops(const std::vector<Kernel>& kernels) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {
@@ -72,15 +74,16 @@ double rescore_flops(const std::vector<Kernel>& kernels) {
 
 }  // namespace
 
-// Forward QK^T and PV; backward QK^T again, dQ and dK over the width of keys, dP and dV over that of values.
+// Forward QK^T and PV. Backward repeats QK^T, with dQ and dK over the width of keys, and dP and dV over that
+// of values.
 double flops(const Attention& attention) {
   const auto width = static_cast<double>(attention.head_dim);
   return unit_flops(attention) *
          (attention.backward ? 3 * width + 2 * v_width(attention) : width + v_width(attention));
 }
 
-// Forward scores and their GEMM with the inputs, states and their GEMM with the output maps. Backward
-// both once more, and the gradients of each GEMM for both of its operands.
+// Forward has scores and their GEMM with the inputs, states and their GEMM with the output maps. Backward
+// repeats both, and adds the gradients of each GEMM for both of its operands.
 double flops(const Scan& scan) {
   const ScanFlops unit = unit_flops(scan);
   return scan.backward ? 3 * unit.squares + 5 * unit.states : unit.squares + 2 * unit.states;

@@ -5,14 +5,14 @@ namespace rehearse {
 
 namespace {
 
-// As linear layers are, but beside NVFP4, of which attention knows nothing: there it is scaled by tensor
-// (Transformer Engine, dot_product_attention.py, fp8_dpa under an NVFP4 recipe).
+// Scaled like linear layers, except beside NVFP4, which attention does not support. There it is scaled by
+// tensor (Transformer Engine, dot_product_attention.py, fp8_dpa under an NVFP4 recipe).
 bool scaled_in_blocks(const Shape& shape) {
   return shape.scaled_by_block && !shape.fp4;
 }
 
-// Chunks of a sequence are sequences of their own; the last one is filled up. Over context-parallel ranks
-// they are costed as the whole sequence.
+// Each chunk of a sequence counts as a sequence; the last one is padded. With context parallelism, chunks are
+// costed as the whole sequence.
 void see_chunks(Attention& what, const Shape& shape) {
   const std::int64_t chunk = what.window;
   what.window = 0;
@@ -40,8 +40,8 @@ double output_elements(const Shape& shape, const Heads& heads) {
 
 namespace {
 
-// Of tensors as attention in fp8 reads them: by rows, and by columns where those are scaled apart, for the
-// other GEMMs (Transformer Engine, dot_product_attention/utils.py, combine_and_quantize).
+// Bytes of an element as attention in fp8 reads it. With block scaling, a copy by rows and one by columns
+// exist, for the different GEMMs (Transformer Engine, dot_product_attention/utils.py, combine_and_quantize).
 double quantized_bytes(const Shape& shape) {
   return scaled_in_blocks(shape) ? 2 : 1;
 }
@@ -50,7 +50,7 @@ Pointwise quantizing(const Shape& shape) {
   return scaled_in_blocks(shape) ? Pointwise::quantize_blocks : Pointwise::quantize;
 }
 
-// The gradient of the output, as the backward kernel reads it.
+// The output's gradient in the form that the backward kernel reads.
 TensorId output_gradient(BlockBuilder& b, const Core& core) {
   const TensorId gradient = b.gradient_of(core.output);
   if (!b.shape().fp8_attention) return gradient;
@@ -120,7 +120,7 @@ Core attend(BlockBuilder& b, const Shape& shape, const Attention& what, KernelTe
   return core;
 }
 
-// Queries, keys and values as attention reads them: quantized in one kernel, of which the results stay.
+// Queries, keys and values in the form that attention reads: quantized in one kernel. The results stay.
 KernelTensors operands_of(BlockBuilder& b, const Shape& shape, const Heads& heads) {
   const KernelTensors all = slotted(heads);
   if (!shape.fp8_attention) return all;
@@ -147,9 +147,9 @@ TensorId alone(BlockBuilder& b, const Model& model, const Shape& shape, const He
   return core.output;
 }
 
-// Keys and values of the whole sequence come before the attention and their gradients go after it, with
-// nothing beside them; what was gathered is dropped and gathered again (Transformer Engine,
-// AttnFuncWithCPAndKVAllGather).
+// Keys and values of the whole sequence are gathered before attention, and their gradients are scattered
+// after it, with no kernel beside them. The gathered tensor is dropped and gathered again (Transformer
+// Engine, AttnFuncWithCPAndKVAllGather).
 TensorId gathered(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {
   const std::size_t first = b.forward_kernels();
   const auto ranks = static_cast<double>(shape.cp);
@@ -178,7 +178,7 @@ TensorId gathered(BlockBuilder& b, const Model& model, const Shape& shape, const
   return core.output;
 }
 
-// Between the exchanges a rank has the whole sequence of its share of the heads.
+// Between the two all-to-alls, a rank has the whole sequence for its share of the heads.
 TensorId all_to_all(BlockBuilder& b, const Model& model, const Shape& shape, const Heads& heads, bool rerun) {
   const std::size_t first = b.forward_kernels();
   const std::vector<TensorId> exchanged =

@@ -9,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-// Of delayed scaling one kernel casts all experts' rows, of other recipes one each
+// With delayed scaling one kernel casts all experts' rows, with other recipes one kernel each
 // (csrc/extensions/cast.cpp, multi_tensor_quantize_impl).
 Shape of_experts(Shape shape, const Plan& plan, std::int64_t experts) {
   const bool apart = plan.fp8_scaling == Fp8Scaling::current || plan.fp8_scaling == Fp8Scaling::mx;
@@ -83,7 +83,7 @@ class GroupedMlp {
   struct Layer {
     std::string name;
     TensorId weight = -1, output = -1;
-    TensorId bias = -1;  // added and its gradient summed by the GEMMs' own kernels; -1: none
+    TensorId bias = -1;  // added, and its gradient summed, by the GEMMs' own kernels; -1: none
     Gemm there, for_input, for_weight;
     std::int64_t launches = 1;  // of each GEMM
   };
@@ -94,7 +94,7 @@ class GroupedMlp {
 
   Gemm product(std::int64_t m, std::int64_t n, std::int64_t k) const { return {m, n, k, of_.experts, true}; }
 
-  // The host launches it for one expert after the other.
+  // The host launches the GEMM for one expert after the other.
   static Kernel expert_by_expert(std::int64_t launches, Kernel product) {
     product.launches = launches;
     return product;
@@ -104,7 +104,7 @@ class GroupedMlp {
     return b_.expert_parameter(name + "_bias", static_cast<double>(of_.experts * width));
   }
 
-  // Of one expert: gate and up projection, or the up projection alone.
+  // Share of one expert: gate and up projection, or only the up projection.
   RankShare share_of_up() const {
     return {std::vector<std::int64_t>(static_cast<std::size_t>(width_ / of_.ffn), of_.ffn)};
   }
@@ -155,8 +155,8 @@ class GroupedMlp {
   ExpertRows of_;
   bool has_bias_, clamps_;
   const Plan& plan_;
-  std::int64_t width_;  // of what the activation reads
-  bool rows_vary_;      // nothing pads them to a capacity
+  std::int64_t width_;  // of the activation's input
+  bool rows_vary_;      // no capacity pads the rows
   bool reruns_activation_;
   std::int64_t launches_;
 };

@@ -1,8 +1,9 @@
-// Which kernels do a rank's experts run on the rows that have come to them?
+// Which kernels do a rank's experts run on the rows that have arrived?
 //
-// Two GEMMs for each expert with an activation between; or two whose kernels also activate, quantize and,
-// in the backward pass, undo that, as Transformer Engine's operation fuser has them for MXFP8 on Blackwell
-// (pull request 2769, ForwardGroupedMLP_CuTeGEMMSwiGLU_MXFP8 and BackwardGroupedMLP_CuTeGEMMDSwiGLU_MXFP8).
+// Normally two GEMMs for each expert with an activation between them. Transformer Engine's operation fuser
+// for MXFP8 on Blackwell has two GEMMs whose kernels also activate and quantize, and undo that in the
+// backward pass (pull request 2769, ForwardGroupedMLP_CuTeGEMMSwiGLU_MXFP8 and
+// BackwardGroupedMLP_CuTeGEMMDSwiGLU_MXFP8).
 #pragma once
 
 #include "plan/work/builder.h"
@@ -17,7 +18,7 @@ struct ExpertRows {
   TensorId weights = -1;  // of the rows in their tokens' sums, applied with the activation; -1: elsewhere
 };
 
-// What the experts make of the rows.
+// Output of the experts for the rows.
 TensorId run_experts(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
                      const ExpertRows& rows);
 

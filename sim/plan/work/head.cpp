@@ -10,8 +10,8 @@ namespace rehearse {
 
 namespace {
 
-// As a list with a tensor for each rank, which are joined then (Aleph Alpha's Scaling,
-// core/nn/linear/utils.py, _all_concat); of the gradient a rank keeps its part.
+// Gathers logits as a list with a tensor for each rank, and joins them (Aleph Alpha's Scaling,
+// core/nn/linear/utils.py, _all_concat). A rank keeps its part of the gradient.
 TensorId gathered(BlockBuilder& b, const Shape& shape, TensorId logits) {
   if (shape.tp == 1) return logits;
   const double elements = static_cast<double>(shape.tp) * b[logits].elements;
@@ -28,7 +28,7 @@ TensorId gathered(BlockBuilder& b, const Shape& shape, TensorId logits) {
   return joined;
 }
 
-// One operation of eager PyTorch; `keeps`: its backward kernel reads what it made.
+// One operation of eager PyTorch. `keeps`: its backward kernel reads its output.
 TensorId elementwise(BlockBuilder& b, const std::string& name, TensorId input, bool keeps) {
   const TensorId output = b.activation(name, b[input].elements);
   b.forward({name, Pointwise::eager, {input}, {output}});
@@ -46,7 +46,7 @@ TensorId cap(BlockBuilder& b, TensorId logits) {
   return elementwise(b, "logits_capped", elementwise(b, "logits_tanh", scaled, true), false);
 }
 
-// transformers, modeling_bert.py, BertPredictionHeadTransform: held whole by every rank.
+// transformers, modeling_bert.py, BertPredictionHeadTransform. Every rank holds it whole.
 TensorId transform(BlockBuilder& b, const Model& model, const Shape& shape, TensorId rows) {
   ColumnLinear linear{"head_transform", rows};
   linear.weight = b.parameter("head_transform_weight", Shape::elements(shape.hidden, shape.hidden));
@@ -72,7 +72,7 @@ TensorId before_logits(BlockBuilder& b, const Model& model, const Shape& shape, 
 void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId rows, TensorId weight) {
   Shape shape = b.shape();
   shape.tp_comm_overlap = false;  // the output layer has no user buffers
-  // Megatron core multiplies it in the precision of the activations unless told otherwise (fp8_output_proj).
+  // Megatron core multiplies in the precision of the activations here, unless fp8_output_proj is set.
   shape.quantized = plan.fp8_output_proj;
   ColumnLinear head{"logits", rows, weight};
   if (model.head_bias) head.bias = b.parameter("head_bias", static_cast<double>(shape.vocab));

@@ -1,14 +1,14 @@
 // DeepSeek sparse attention (DeepSeek-V3.2, 2025, section 2.1): an indexer scores all keys before a query and
 // keeps top_k of them, which attention sees. Its parts are those of transformers (modular_deepseek_v32.py,
-// DeepseekV32Indexer). In the sparse stage of training it learns from a loss of its own and passes no
-// gradient to its inputs (section 2.1.1).
+// DeepseekV32Indexer). In the sparse stage of training, the indexer learns from a loss of its own. It passes
+// no gradient to its inputs (section 2.1.1).
 //
-// Every tensor-parallel rank scores all keys. Scores meet over the heads inside of their GEMM, so that one
-// number of four bytes for each pair is written and read again to choose from. Rotations, and the loss beyond
-// the gradients of its GEMMs, are left out.
+// Every tensor-parallel rank scores all keys. Scores are summed over the heads inside their GEMM. So one
+// number of four bytes for each pair is written, and read again for the choice. Omitted: rotations, and the
+// loss except for the gradients of its GEMMs.
 //
-// MiniMax-M3 chooses blocks of keys (transformers, modular_minimax_m3.py): queries are maps of the rows, too,
-// no weights scale the heads, and one score of each head and block is written, the highest of its keys.
+// MiniMax-M3 chooses blocks of keys (transformers, modular_minimax_m3.py). Its queries are also maps of the
+// rows, and no weights scale the heads. One score of each head and block is written, the highest of its keys.
 #include <algorithm>
 
 #include "plan/work/blocks.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kIndexScoreBytes = 4, kIndexBytes = 4;
 
-// All tokens' rows, which pass no gradient on.
+// All tokens' rows, without a gradient.
 TensorId every_row(BlockBuilder& b, const Shape& shape, TensorId shard, std::int64_t width) {
   if (!shape.sequence_parallel) return shard;
   const TensorId whole = b.activation(b[shard].name + "_for_indexer", Shape::elements(shape.tokens, width),
@@ -57,10 +57,10 @@ void undo_map(BlockBuilder& b, const std::string& name, const IndexMap& maps, Te
       {name + "_weight_gradient", gemm, {gradient, maps.input}, {b.parameter_gradient(maps.weight)}});
 }
 
-// Of pairs of a query and a key before it.
+// GEMMs and counts over pairs of a query and a key before it.
 struct IndexPairs {
   Gemm scores;      // of all
-  Gemm query, key;  // gradients of those of the kept
+  Gemm query, key;  // gradients of the kept pairs' scores
   double all = 0, kept = 0;
 };
 
@@ -171,7 +171,7 @@ TensorId choose_keys(BlockBuilder& b, const Indexer& indexer, const Shape& shape
   return chosen;
 }
 
-// Its keys have a compressor of their own, through which gradients pass on to the rows.
+// Its keys have a separate compressor, through which gradients reach the rows.
 TensorId choose_compressed(BlockBuilder& b, const Model& model, const Shape& shape, TensorId rows,
                            TensorId queries) {
   const CompressedAttention& of = *model.compressed;
@@ -181,7 +181,7 @@ TensorId choose_compressed(BlockBuilder& b, const Model& model, const Shape& sha
                                     shape.hidden, of.index_heads);
   const TensorId keys =
       compress(b, shape, {"index_compressor", model.compression, of.index_head_dim, true}, rows);
-  // Of pairs with a compressed key, of which there are so many fewer.
+  // Pairs with compressed keys are fewer by the factor of compression.
   const std::int64_t before = std::max<std::int64_t>(1, shape.seq / model.compression / 2),
                      kept = std::min(of.top_k, before);
   const std::int64_t heads = shape.seq * of.index_heads;

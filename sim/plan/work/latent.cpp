@@ -57,7 +57,7 @@ Compressed project_keys_and_values(BlockBuilder& b, const Shape& shape, const La
   return {keys_and_values, rope_key};
 }
 
-// Each rank's heads make a part of the gradient of the key that all heads share.
+// Each rank's heads contribute a part of the gradient of the key that all heads share.
 void share_rope_gradient(BlockBuilder& b, TensorId rope_key, TensorId part) {
   b.backward_input({"rope_key_gradient_all_reduce",
                     Collective{CollectiveOp::all_reduce, CommGroup::tensor, b[rope_key].bytes()},

@@ -40,9 +40,10 @@ std::string name_of(const Model& model, LayerSort sort, LayerKind kind) {
   return kind == LayerKind::planned ? name : name + (kind == LayerKind::kept ? "_kept" : "_joined");
 }
 
-// What a norm makes is dropped once the linear layer has read it, and made again. `joined` with that layer
-// (Transformer Engine's LayerNormLinear) it writes fp8 itself if the scale is known before, else at least the
-// maximum (csrc/extensions/normalization.cpp; blocks of 32 only as cuDNN's, NVTE_NORM_FWD_USE_CUDNN).
+// A norm's output is dropped once the linear layer has read it, and recomputed. `joined` with that layer
+// (Transformer Engine's LayerNormLinear), the norm writes fp8 itself if the scale is known before, else at
+// least the maximum (csrc/extensions/normalization.cpp). Blocks of 32 are written only by cuDNN's norm
+// (NVTE_NORM_FWD_USE_CUDNN).
 TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, const std::string& name,
                          TensorId input, bool joined) {
   const std::size_t first = b.forward_kernels();
@@ -53,24 +54,24 @@ TensorId normalise_layer(BlockBuilder& b, const Model& model, const Plan& plan, 
   return output;
 }
 
-// Of a branch's output, ahead of the residual sum.
+// The norm of a branch's output, before the residual sum.
 TensorId normalise_branch(BlockBuilder& b, const Model& model, const std::string& name, TensorId output) {
   return model.norms_after() ? normalise(b, name, model.norm, output, model.hidden) : output;
 }
 
-// Of a residual sum (BERT).
+// The norm of a residual sum (BERT).
 TensorId normalise_sum(BlockBuilder& b, const Model& model, const std::string& name, TensorId sum) {
   return model.norm_place == NormPlace::after_sum ? normalise(b, name, model.norm, sum, model.hidden) : sum;
 }
 
-// A residual branch: its norm, what it computes, and the sum with `input`. `reads`: what the norm reads.
+// A residual branch: its norm, its kernels, and the sum with `input`. `reads`: the norm's input.
 struct Part {
   const Model& model;
   const Plan& plan;
   LayerSort sort;
   bool fuses;  // norms with the linear layers that follow
 
-  // What attention reads of `input`.
+  // The rows of `input` that attention reads.
   TensorId before_attention(BlockBuilder& b, TensorId input) const {
     b.enter(LayerPart::attention);
     if (!model.norms_before()) return input;
@@ -99,7 +100,7 @@ struct Part {
   }
 
   // Attention to the encoder's output. Its keys and values are costed as maps of the decoder's own rows,
-  // which are as many: the output itself, and the sum of its gradients, are left out.
+  // which are equal in number. Omitted: the encoder's output itself, and the sum of its gradients.
   TensorId cross(BlockBuilder& b, TensorId input) const {
     if (!sort.crosses) return input;
     b.begin_names("cross_");
@@ -115,7 +116,7 @@ struct Part {
     return sum;
   }
 
-  // The sum with what a state space makes of the rows that attention reads.
+  // The sum with a state space's output for the rows that attention reads.
   TensorId add_scanned(BlockBuilder& b, TensorId rows, TensorId input) const {
     b.enter(LayerPart::mamba);
     const Branch scanned = mamba(b, model, b.shape(), rows);
@@ -134,7 +135,7 @@ struct Part {
                         "mamba_output");
   }
 
-  // What an MLP, or experts, read of `input`.
+  // The rows of `input` that an MLP, or experts, read.
   TensorId before_mlp(BlockBuilder& b, TensorId input) const {
     b.enter(sort.sparse ? LayerPart::router : LayerPart::mlp);
     if (!model.norms_before()) return input;

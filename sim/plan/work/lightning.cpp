@@ -20,7 +20,7 @@ ColumnLinear projection_to(BlockBuilder& b, const Shape& shape, const std::strin
   return linear;
 }
 
-// The backward kernels make scores and states again: only what they read stays.
+// The backward kernels recompute scores and states, so only their inputs stay.
 TensorId lightning_scan(BlockBuilder& b, const RecurrentShare& share, TensorId rows) {
   Scan what = share.scan();
   const TensorId output = b.activation("linear_attended", share.per_token(share.values()));

@@ -12,7 +12,7 @@ bool is_of_whole_rows(const Plan& plan, const Shape& shape) {
   return (traits(plan).dtensor && shape.tp == 1) || gathers_logits(plan);
 }
 
-// A number a token, made equal on all ranks of the vocabulary.
+// Reduces one number a token over all ranks of the vocabulary.
 TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial,
                          Exchange exchange = Exchange::plain) {
   if (shape.tp == 1) return partial;
@@ -28,14 +28,16 @@ TensorId over_vocabulary(BlockBuilder& b, const Shape& shape, TensorId partial,
   return whole;
 }
 
-// Softmax and loss of logits that are split over the vocabulary: the maximum, the sum of exponentials and the
-// target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities. Of
-// 16-bit logits an fp32 copy is made, and of its gradient a 16-bit one. 40 bytes a logit where what lies
-// between two reductions is compiled (Megatron-LM, core/fusions/fused_cross_entropy.py; on H100 it takes as
-// long as 50 at the rate of a triad: linkedin/Liger-Kernel, megatron_cross_entropy), 52 where each operation
-// is a kernel (core/tensor_parallel/cross_entropy.py, which works in place where it can; as long as 59), 76
-// under PyTorch's loss_parallel (torch/distributed/tensor/parallel/loss.py), where four fp32 tensors stand at
-// once in the backward pass.
+// Softmax and loss of logits that are split over the vocabulary. The maximum, the sum of exponentials and the
+// target's logit of each token are reduced over the ranks. The backward kernel reads the probabilities.
+// 16-bit logits are copied to fp32, and their gradient to 16 bits. The bytes a logit depend on fusion:
+// - 40, where the kernels between two reductions are compiled (Megatron-LM,
+//   core/fusions/fused_cross_entropy.py). On H100 it takes the time of 50 bytes at the rate of a triad
+//   (linkedin/Liger-Kernel, megatron_cross_entropy).
+// - 52, where each operation is a kernel (core/tensor_parallel/cross_entropy.py, which works in place where
+//   it can). It takes the time of 59.
+// - 76, under PyTorch's loss_parallel (torch/distributed/tensor/parallel/loss.py), where four fp32 tensors
+//   are live at once in the backward pass.
 class CrossEntropy {
  public:
   CrossEntropy(BlockBuilder& b, const Shape& shape, TensorId logits)
@@ -61,7 +63,8 @@ class CrossEntropy {
     undo();
   }
 
-  // Its backward pass makes the target's gradient, the exponentials and their sum before it scales that.
+  // Its backward pass computes the target's gradient, the exponentials and their sum, and then scales that
+  // sum.
   void loss_parallel() {
     unfused();
     b_.undo([b = &b_, probabilities = probabilities_, n = elements_] {
@@ -126,12 +129,13 @@ class CrossEntropy {
   TensorId exponentials_ = per_logit("exponentials"), probabilities_ = per_logit("token_probabilities");
 };
 
-// PyTorch's cross-entropy of whole rows. Operation by operation (F.cross_entropy of logits made fp32, as
-// torchtitan and Hugging Face's models call it): log_softmax reads rows that no block's shared memory holds
-// three times forward and each tensor twice backward (ATen, native/cuda/SoftMax.cu), and 12 bytes a logit
-// stand at once in the backward pass. The likelihood itself reads one number a token. Fused (compiled, or
-// flash-attention's CrossEntropyLoss): the logits are read for their maximum and for their sum, and once more
-// for the gradient.
+// PyTorch's cross-entropy of whole rows, in two forms:
+// - Operation by operation (F.cross_entropy of fp32 logits, as in torchtitan and Hugging Face's models):
+//   log_softmax reads rows too long for shared memory three times in the forward pass, and each tensor twice
+//   in the backward pass (ATen, native/cuda/SoftMax.cu). 12 bytes a logit are live at once in the backward
+//   pass. The likelihood itself reads one number a token.
+// - Fused (compiled, or flash-attention's CrossEntropyLoss): the logits are read for their maximum, for their
+//   sum, and for the gradient.
 class TokenLoss {
  public:
   TokenLoss(BlockBuilder& b, const Shape& shape, TensorId logits)
@@ -188,10 +192,10 @@ class TokenLoss {
   TensorId logits_, labels_;
 };
 
-// Transformer Engine's (pytorch/triton/cross_entropy.py): one kernel reads the logits for each token's
-// maximum, sum and target, of which ranks gather all three; a second one makes loss and gradient, which the
-// backward pass multiplies by the loss's and casts. 22 bytes a logit of 16 bits. Before release 2.18 (pull
-// request 3193) the gradient took the place of the logits, 10 bytes.
+// Transformer Engine's loss (pytorch/triton/cross_entropy.py). One kernel reads the logits for each token's
+// maximum, sum and target, and ranks gather all three. A second kernel computes loss and gradient. The
+// backward pass multiplies the gradient by the loss's and casts it. 22 bytes a logit of 16 bits. Before
+// release 2.18 (pull request 3193) the gradient replaced the logits in place: 10 bytes.
 class FusedByTransformerEngine {
  public:
   FusedByTransformerEngine(BlockBuilder& b, const Shape& shape, TensorId logits)
@@ -239,7 +243,7 @@ class FusedByTransformerEngine {
     return whole;
   }
 
-  // Reads it and writes it where it was.
+  // Reads the gradient and writes it in place.
   static void scale(BlockBuilder& b, TensorId made) {
     b.backward_input({"loss_scale", Pointwise::cross_entropy_backward, {made, made}, {}});
   }

@@ -12,8 +12,8 @@ constexpr std::int64_t kForwardLaunches = 5, kBackwardLaunches = 15;
 constexpr double kStateBytes = 4;  // of the states at the ends of chunks
 constexpr double kSumBytes = 4;    // of gradients of parameters, over the tokens of a microbatch
 
-// What one rank has of a state space: its heads and their groups, of which context-parallel ranks share those
-// out between them while they hold whole sequences.
+// One rank's share of a state space: its heads and their groups. Context-parallel ranks divide those among
+// them while they hold whole sequences.
 struct Space {
   const StateSpace& whole;
   std::int64_t tp = 1, cp = 1;
@@ -22,7 +22,7 @@ struct Space {
   std::int64_t inner() const { return heads() * whole.head_dim; }
   std::int64_t maps() const { return whole.maps() / tp; }
   std::int64_t groups() const { return whole.groups / tp; }
-  // What is convolved: the input, and the maps to states and from them.
+  // Convolved channels: the input, and the maps to states and from them.
   std::vector<std::int64_t> channels() const { return {inner(), maps() / 2, maps() / 2}; }
 
   Scan scan(std::int64_t tokens) const {
@@ -30,7 +30,7 @@ struct Space {
   }
 };
 
-// Gate, input with its maps, and steps of each token, side by side.
+// Gate, input with its maps, and steps of each token, all side by side.
 struct Projected {
   TensorId gate = -1, input = -1, steps = -1;
   KernelTensors all() const { return {gate, {input, Slot::channels}, steps}; }
@@ -44,7 +44,7 @@ struct Convolution {
   }
 };
 
-// Tensors that a pass copies: read and written once more.
+// Tensors that a pass copies: read and written once each.
 Kernel copied(const std::string& name, const std::vector<TensorId>& tensors) {
   Kernel kernel{name, Pointwise::rearrange, tensors, {}};
   kernel.reads.append(tensors);
@@ -69,7 +69,8 @@ class Mixer {
   }
 
  private:
-  // mamba_mixer.py has tokens before sequences outside and after them inside: of one sequence they are equal.
+  // mamba_mixer.py orders tokens before sequences outside, and sequences before tokens inside. For one
+  // sequence both are equal.
   bool several() const { return shape_.batch > 1; }
 
   Projected project(TensorId input) {
@@ -91,8 +92,8 @@ class Mixer {
     return {outputs[0], outputs[1], outputs[2]};
   }
 
-  // Before the convolution each rank gives away tokens for heads, whose chunks are put in their order, and
-  // after the scan it gets them back (ssm/mamba_context_parallel.py).
+  // Before the convolution, each rank exchanges tokens for heads, and their chunks are put in order. After
+  // the scan it gets its tokens back (ssm/mamba_context_parallel.py).
   Projected whole_sequences(const Projected& own) {
     const std::vector<TensorId> received =
         exchange_heads(b_, "mamba_all_to_all", Exchange::rows_for_heads, own.all());
@@ -124,7 +125,7 @@ class Mixer {
     return to;
   }
 
-  // What it makes is dropped and made again: only what it reads stays (MambaSplitConv1dScanCombinedFn).
+  // Its output is dropped and recomputed: only its input stays (MambaSplitConv1dScanCombinedFn).
   Convolution convolve(TensorId input) {
     const std::int64_t channels = space_.inner() + space_.maps();
     Convolution of{input};

@@ -28,7 +28,7 @@ TensorId activate(BlockBuilder& b, const std::string& name, KernelTensors reads,
 
 namespace {
 
-// PyTorch's GELU is one kernel as it is.
+// PyTorch's own GELU is one kernel already.
 TensorId activate_as_planned(BlockBuilder& b, const Model& model, const Shape& shape, const std::string& name,
                              const std::vector<TensorId>& projected, std::int64_t width) {
   const double elements = Shape::elements(shape.tokens, width);
@@ -66,7 +66,7 @@ std::vector<TensorId> project_up(BlockBuilder& b, const Model& model, const Shap
   return column_linear(b, shape, up);
 }
 
-// Weights of the activation itself, which every rank holds: their gradients are sums over all it activates.
+// Weights of the activation itself, held by every rank. Their gradients are sums over all activated elements.
 void add_activation_weights(BlockBuilder& b, const Model& model, const std::string& name,
                             const std::vector<TensorId>& projected, TensorId activated) {
   const TensorId weights =

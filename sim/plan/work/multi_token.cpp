@@ -1,6 +1,6 @@
-// A module of multi-token prediction (DeepSeek-V3, section 2.2) as Megatron core runs it
-// (transformer/multi_token_prediction.py): of what the last layer, or the module before, made of a token and
-// the embedding of one further on it predicts the token after that, through a layer of its own.
+// An MTP layer (DeepSeek-V3, section 2.2) as run by Megatron core (transformer/multi_token_prediction.py).
+// Its inputs are the last layer's output (or that of the MTP layer before) for a token, and the embedding of
+// a later token. From these it predicts the token after that, through a layer of its own.
 #include "plan/stages.h"
 #include "plan/work/blocks.h"
 #include "plan/work/pointwise.h"
@@ -10,14 +10,14 @@ namespace rehearse {
 
 namespace {
 
-// It multiplies in 16 bits where other layers do in fp4 ("ignoring FP4 in MTP layers").
+// An MTP layer multiplies in 16 bits where other layers use fp4 ("ignoring FP4 in MTP layers").
 Shape shape_of_module(const Model& model, const Plan& plan) {
   const Shape shape = shape_on_one_rank(model, plan);
   return shape.fp4 ? in_bf16(shape) : shape;
 }
 
-// The table and the head are those of the model, which other blocks of this rank hold. Where the embedding is
-// another rank's and the model does not tie the two, the first module holds a copy of the table.
+// The table and the head are the model's, which other blocks of this rank hold. If another rank has the
+// embedding and the model does not tie the two, the first MTP layer holds a copy of the table.
 struct Shared {
   TensorId table = -1, head = -1;
 };
@@ -45,8 +45,8 @@ TensorId join(BlockBuilder& b, TensorId left, TensorId right) {
   return both;
 }
 
-// Each rank made the columns of its share of the weight: they are gathered, put beside each other, and with
-// sequence parallelism all but a rank's own rows are dropped; of their gradient the rows are gathered.
+// Each rank computed the columns of its share of the weight. They are gathered and put side by side. With
+// sequence parallelism, only a rank's own rows stay. The rows of their gradient are gathered.
 TensorId whole_rows(BlockBuilder& b, TensorId columns) {
   const Shape shape = b.shape();
   if (shape.tp == 1) return columns;
@@ -67,7 +67,7 @@ TensorId whole_rows(BlockBuilder& b, TensorId columns) {
   return rows;
 }
 
-// Equation 21: a projection of both, normalised and joined, to one width.
+// Equation 21: projects both inputs, normalized and joined, to one width.
 TensorId project(BlockBuilder& b, const Model& model, TensorId embedded, TensorId hidden) {
   const Shape& shape = b.shape();
   const TensorId normed = normalise(b, "embedding_norm", model.norm, embedded, shape.hidden);
@@ -80,7 +80,7 @@ TensorId project(BlockBuilder& b, const Model& model, TensorId embedded, TensorI
   return whole_rows(b, column_linear(b, shape, linear).front());
 }
 
-// The module before is this one again: its parameters are held there.
+// The MTP layer before holds all parameters, because this one repeats it.
 void share_all(Block& block) {
   for (Tensor& tensor : block.tensors) {
     if (tensor.role != TensorRole::parameter) continue;

@@ -5,7 +5,7 @@ namespace rehearse {
 
 namespace {
 
-// One number for all parameters: their squares' sum, and what the gradients are multiplied by.
+// One number each for all parameters: the sum of the gradients' squares, and the factor of the gradients.
 TensorId add_clipping(const Plan& plan, TensorId gradient, Block& scratch, std::vector<Kernel>& kernels) {
   constexpr double kBytes = 4;
   const auto add = [&](const char* name) {
@@ -44,16 +44,16 @@ void add_eager_adam(const AdamTensors& of, double parameters, Block& scratch, st
   add("step", {of.weight, of.mean, denominator}, of.weight);
 }
 
-// With passes of its own the optimizer reads wide gradients, copied where they are kept narrow.
+// A separate optimizer step reads wide gradients, copied from the narrow ones if these are kept.
 double stepped_gradient_bytes(const Plan& plan) {
   const StateBytes bytes = state_bytes(plan);
   if (!plan.fused_step && bytes.master > 0) return bytes.master;
   return bytes.gradient_copy > 0 ? bytes.gradient_copy : bytes.gradient;
 }
 
-// What stands before Adam where it does nothing else: of Megatron-LM's Float16OptimizerWithFloat16Params
+// Passes before an Adam that does nothing else: those of Megatron-LM's Float16OptimizerWithFloat16Params
 // (megatron/optimizer/optimizer.py, _copy_model_grads_to_main_grads, _unscale_main_grads_and_check_for_nan)
-// and clip_grads.py.
+// and of clip_grads.py.
 void add_gradient_passes(const Plan& plan, TensorId gradient, Block& scratch, std::vector<Kernel>& kernels) {
   const Tensor stepped = scratch.tensors[static_cast<std::size_t>(gradient)];
   const double kept = state_bytes(plan).gradient;

@@ -1,5 +1,6 @@
-// The copies of rows (AltUp) pass from layer to layer in memory: blocks count what they move, and of what
-// they keep only the rows that they compute. Tensor-parallel ranks hold all of these weights.
+// Parts that Gemma 3n adds to every layer. The copies of rows (AltUp) pass from layer to layer in memory. So
+// blocks count all bytes that they move, but as kept bytes only the rows that they compute. Tensor-parallel
+// ranks hold all of these weights.
 #include "plan/work/per_layer.h"
 
 #include <fmt/core.h>

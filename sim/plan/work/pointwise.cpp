@@ -63,8 +63,8 @@ TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId
 
 namespace {
 
-// NeMo of 2022 adds a bias that is expanded to the residual's shape: torch.autocast's cast to 16 bits writes
-// it out, and of its gradient an fp32 copy (fused_bias_dropout_add.py, _cast_if_autocast_enabled).
+// NeMo of 2022 adds a bias that is expanded to the residual's shape. torch.autocast's cast to 16 bits writes
+// the expanded bias, and an fp32 copy of its gradient (fused_bias_dropout_add.py, _cast_if_autocast_enabled).
 SlottedTensor expand(BlockBuilder& b, const Residual& sum, double elements) {
   if (!b.shape().expands_biases) return {sum.bias, Slot::bias};
   const TensorId expanded = b.activation(sum.name + "_bias_expanded", elements);

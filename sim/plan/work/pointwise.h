@@ -1,4 +1,4 @@
-// The kernels between the GEMMs of a block: norms, residual sums, rotary positions.
+// Which kernels run between the GEMMs of a block: norms, residual sums, rotary positions?
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace rehearse {
 
-// LayerNorm or RMSNorm over vectors of `width`. The backward kernels take mean and variance from the input
-// again: two numbers a row, which no count of activations includes. Parameters NAME_weight and, for
-// LayerNorm, NAME_bias. `into_fp8`: as the linear layer that follows reads it (Transformer Engine's
-// LayerNormLinear). `groups` > 0: the vector is this rank's share, and as many parts of it are normalised
-// each by itself.
+// LayerNorm or RMSNorm over vectors of `width`. The backward kernels recompute mean and variance from the
+// input: two numbers a row, which no count of activations includes. Parameters NAME_weight and, for
+// LayerNorm, NAME_bias. `into_fp8`: writes the type that the next linear layer reads (Transformer Engine's
+// LayerNormLinear). `groups` > 0: the vector is this rank's share, and that number of parts are normalized
+// separately.
 TensorId normalise(BlockBuilder& builder, const std::string& name, Norm norm, TensorId input,
                    std::int64_t width, bool into_fp8 = false, std::int64_t groups = 0);
 
@@ -28,11 +28,11 @@ TensorId add_residual(BlockBuilder& builder, const Residual& sum, const std::str
 
 // Dropout with a mask of one byte an element.
 TensorId drop_out(BlockBuilder& builder, const std::string& name, TensorId input, const std::string& output);
-// The same of attention's probabilities.
+// The same for attention's probabilities.
 TensorId drop_scores(BlockBuilder& builder, const std::string& name, TensorId scores,
                      const std::string& output);
 
-// Rotates queries and keys by their positions; the backward kernel rotates back and needs neither.
+// Rotates queries and keys by their positions. The backward kernel rotates back and needs neither.
 std::vector<TensorId> rotate(BlockBuilder& builder, TensorId query, TensorId key);
 
 }  // namespace rehearse

@@ -18,7 +18,7 @@ bool is_quantized(const BlockBuilder& b, TensorId tensor) {
   return b[tensor].element_bytes <= 1;
 }
 
-// Tensors are named by what they were quantized into.
+// Tensors are named by the type into which they were quantized.
 std::string named(const Shape& shape, const std::string& name) {
   return name + (shape.fp4 ? "_fp4" : "_fp8");
 }
@@ -29,12 +29,13 @@ Pointwise kind_of(const Shape& shape, bool of_gradient) {
   return shape.scaled_by_block ? Pointwise::quantize_blocks : Pointwise::quantize;
 }
 
-// Whether one of Transformer Engine's kernels writes rows and columns.
+// Whether one kernel of Transformer Engine writes rows and columns.
 bool writes_both(const Shape& shape) {
   return !shape.transposes_kept && !shape.either_layout;
 }
 
-// What the tensor is scaled by, found by the kernel that wrote it or by a pass over it; -1: known before.
+// The maximum that scales the tensor, found by the kernel that wrote it or by a pass over it; -1: known
+// before.
 TensorId maximum(BlockBuilder& b, const Shape& shape, Emit emit, const std::string& name,
                  const std::vector<TensorId>& from) {
   if (!shape.dynamic_scaling || is_quantized(b, from.front())) return -1;
@@ -45,7 +46,7 @@ TensorId maximum(BlockBuilder& b, const Shape& shape, Emit emit, const std::stri
                          : scales > 1 ? Pointwise::find_row_maxima
                                       : Pointwise::find_maximum;
   Kernel seek{name + "_maximum", type, from, {made}};
-  if (shape.quantized_apart > 1) seek.launches = 2 * shape.quantized_apart;  // the scale is made from it
+  if (shape.quantized_apart > 1) seek.launches = 2 * shape.quantized_apart;  // then the scale from it
   (b.*emit)(seek);
   return made;
 }
@@ -77,7 +78,7 @@ void quantize(BlockBuilder& b, const Shape& shape, Emit emit, const std::string&
   (b.*emit)(cast);
 }
 
-// Of as many elements as `like`, each read and written.
+// A pass that reads and writes as many elements as `like` has.
 Kernel rescaled(const std::string& name, TensorId like) {
   return {name + "_rescaled", Pointwise::rearrange, {like, like}, {}};
 }

@@ -1,4 +1,4 @@
-// Which kernels take attention's place in layers with a recurrence? All of them share their heads out over
+// Which kernels replace attention in layers with a recurrence? All of these layers divide their heads over
 // ranks, have a short convolution, and scan the tokens in chunks.
 //
 // Nobody timed these kernels: each is marked unmeasured, which widens the error bar (sim/run/band.h).
@@ -11,7 +11,7 @@
 
 namespace rehearse {
 
-// What one rank has of a recurrence: tensor-parallel ranks share the heads out.
+// One rank's share of a recurrence: tensor-parallel ranks divide the heads.
 struct RecurrentShare {
   const Recurrence& of;
   std::int64_t tp = 1;
@@ -33,8 +33,8 @@ struct RecurrentShare {
   }
 };
 
-// Causal convolution along the sequence, and its activation: `input` of all `outputs` side by side, whose
-// weights (and biases) each channel has of its own (causal_conv1d).
+// Causal convolution along the sequence, with its activation. `input` has all `outputs` side by side. Each
+// channel has its own weights and bias (causal_conv1d).
 struct ShortConvolution {
   TensorId input = -1;
   std::int64_t reach = 4;
@@ -44,12 +44,12 @@ struct ShortConvolution {
 std::vector<TensorId> convolve(BlockBuilder& builder, const RecurrentShare& share,
                                const ShortConvolution& convolution);
 
-// Gradients of parameters that kernels of activations summed up over the tokens of a microbatch in fp32.
+// Gradients of parameters that kernels of activations summed in fp32 over the tokens of a microbatch.
 std::vector<TensorId> sums_of(BlockBuilder& builder, const std::vector<TensorId>& parameters);
 void add_sums(BlockBuilder& builder, const std::string& name, const std::vector<TensorId>& sums,
               const std::vector<TensorId>& parameters);
 
-// The same recurrence in each kind's own way; `input` are normalised rows.
+// The branch of each kind of recurrence; `input` are normalized rows.
 Branch delta_rule(BlockBuilder& builder, const Model& model, const Plan& plan, const Shape& shape,
                   TensorId input);
 Branch lightning_attention(BlockBuilder& builder, const Model& model, const Shape& shape, TensorId input);

@@ -10,7 +10,7 @@ std::int64_t width_of(const Block& block, TensorId output, const Gemm& gemm) {
   return static_cast<std::int64_t>(block.tensors[static_cast<std::size_t>(output)].elements) / gemm.m;
 }
 
-// Each output that does not stay, as a product of its own.
+// A separate GEMM for each output that does not stay.
 std::vector<Kernel> products_again(const Block& block, const Kernel& kernel, const Gemm& gemm,
                                    std::int64_t& products) {
   std::vector<Kernel> again;
@@ -19,7 +19,7 @@ std::vector<Kernel> products_again(const Block& block, const Kernel& kernel, con
     part.n = width_of(block, output, gemm);
     const bool stays = products++ % 2 == 0;
     if (stays) continue;
-    if (part.n != gemm.n) part.weight = -1;  // what runs beside a whole GEMM is not there for its parts
+    if (part.n != gemm.n) part.weight = -1;  // kernels beside a whole GEMM are not beside its parts
     const std::string& made = block.tensors[static_cast<std::size_t>(output)].name;
     again.push_back(
         {part.n == gemm.n ? kernel.name : kernel.name + "_" + made, part, kernel.reads, {output}});
@@ -27,7 +27,7 @@ std::vector<Kernel> products_again(const Block& block, const Kernel& kernel, con
   return again;
 }
 
-// Over ranks, at once or in steps whose parts are added up here.
+// Whether the kernel sums over ranks, at once or in steps whose parts are added here.
 bool sums_over_ranks(const Kernel& kernel) {
   if (is_one_of(kernel, Pointwise::add_partials)) return true;
   const auto* collective = std::get_if<Collective>(&kernel.what);

@@ -1,7 +1,8 @@
-// Keys and values go round a ring, as Transformer Engine 2.2 has it (AttnFuncWithCPAndKVP2P): packed into a
-// buffer that travels; each step's output scaled into the sum; in the backward pass each step's gradients
-// joined and added to a buffer that travels behind. Steps that touch half of a rank's queries or keys count
-// whole: the last rank has all queries in each step, the first one all keys.
+// Keys and values go round a ring, as in Transformer Engine 2.2 (AttnFuncWithCPAndKVP2P). They are packed
+// into a buffer that is sent on. Each step's output is scaled into the sum. In the backward pass, each step's
+// gradients are joined and added to a second buffer, which follows the first. Steps that touch half of a
+// rank's queries or keys count as whole steps: the last rank has all queries in each step, the first one all
+// keys.
 #include <fmt/core.h>
 
 #include "plan/work/attention_core.h"
@@ -18,9 +19,9 @@ std::string at(const char* name, std::size_t step) {
   return fmt::format("{}_{}", name, step);
 }
 
-// Every step works on the keys and values that came from the next rank while the previous ones travel on; in
-// the backward pass their gradients travel behind them, so that the first step sends keys and values, the
-// last gradients, and all others both.
+// Every step works on the keys and values from the next rank, while the previous ones are sent on. In the
+// backward pass, their gradients follow them. So the first step sends keys and values, the last one
+// gradients, and all others both.
 void send_round(BlockBuilder& b, const Shape& shape, TensorId packed, TensorId last_stop) {
   const Collective send{CollectiveOp::send_receive, CommGroup::context, b[packed].bytes(), shape.cp - 1};
   b.forward({"ring", send, {packed}, {last_stop}, {.attention = true}});
@@ -36,8 +37,8 @@ void send_round_backward(BlockBuilder& b, const Shape& shape, TensorId packed,
   b.backward_input({"ring_backward_middle", both, {packed}, {stops[1]}, {.attention = true}});
 }
 
-// {output, log-sum-exp} of every step, summed up into those of `core`: the first step's begin the sum, and
-// each later one adds to what was there.
+// Sums {output, log-sum-exp} of every step into those of `core`. The first step's begin the sum, and each
+// later one adds to it.
 void merge(BlockBuilder& b, const std::vector<TensorId>& parts, const Core& core) {
   KernelTensors sum;
   for (std::size_t step = 0; 2 * step < parts.size(); ++step) {
@@ -56,7 +57,7 @@ void merge(BlockBuilder& b, const std::vector<TensorId>& parts, const Core& core
   }
 }
 
-// {query's, packed key's and value's} gradients of every step, likewise.
+// Sums {query's, packed key's and value's} gradients of every step in the same way.
 void merge_gradients(BlockBuilder& b, const std::vector<TensorId>& parts, const Heads& heads) {
   KernelTensors sum;
   for (std::size_t step = 0; 2 * step < parts.size(); ++step) {

@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kCountBytes = 8;  // of 64-bit integers
 
-// Raised or lowered by how many tokens chose each expert (DeepSeek-V3, section 2.1.2): its "gradient".
+// A bias that is raised or lowered by how many tokens chose each expert (DeepSeek-V3, section 2.1.2): its
+// "gradient".
 TensorId router_bias(BlockBuilder& b, const Model& model, TensorId choices) {
   const TensorId bias = b.parameter("router_bias", static_cast<double>(model.experts->count));
   b.undo([&b, bias, choices] {
@@ -24,14 +25,14 @@ TensorId router_bias(BlockBuilder& b, const Model& model, TensorId choices) {
   return bias;
 }
 
-// Does the host ask for what the router counted before it launches what moves the rows? Without a capacity it
-// must know how many go to each rank; a mask's rows it counts although a capacity fixes their number. DeepEP
-// and HybridEP count themselves, later.
+// Does the host need the router's counts before it launches the kernels that move rows? Without a capacity,
+// it must know how many rows go to each rank. With a mask it counts the rows, although a capacity fixes their
+// number. DeepEP and HybridEP count by themselves, later.
 bool host_asks(const Plan& plan) {
   return !plan.sends_rows_once() && (plan.moe_capacity <= 0 || plan.picks_rows_by_mask());
 }
 
-// Zeros, a copy of them and what is scattered into the copy: torch.zeros_like(x).scatter(...).
+// Zeros, a copy of them, and a scatter into the copy: torch.zeros_like(x).scatter(...).
 constexpr std::array kChosen = {"narrowed", "gates_zero", "gates_copy", "gates",
                                 "map_zero", "map_copy",   "map"};
 constexpr std::array kCapacity = {"capacity_top_k", "mask_zero", "mask_copy", "mask"};
@@ -40,7 +41,7 @@ constexpr std::array kLoss = {"loss_product", "loss_total", "loss_scaled", "loss
 constexpr std::array kLossBackward = {"loss_one_backward", "loss_scale_backward", "loss_scaled_backward",
                                       "loss_product_backward", "loss_spread_backward"};
 
-// An operation after the other on tensors as large as the scores, or as the experts' counts.
+// One operation after another, on tensors of the scores' size or of the experts' counts.
 class EagerRouter {
  public:
   EagerRouter(BlockBuilder& b, const Plan& plan, const Model& model, TensorId scores)
@@ -95,8 +96,8 @@ class EagerRouter {
         {name("top_k_backward"), Pointwise::eager, {zero, to.experts}, {b_.new_gradient(scores_)}});
   }
 
-  // The auxiliary loss: of all shares their sums by expert times how many tokens chose each (Fedus et al.
-  // 2021, equation 4).
+  // The auxiliary loss: the sum of each expert's shares, times the number of tokens that chose it (Fedus et
+  // al. 2021, equation 4).
   void balance(TensorId counts) {
     const TensorId shares = forward("loss_shares", {scores_}, all_);
     TensorId total = counts;
@@ -119,7 +120,7 @@ class EagerRouter {
     });
   }
 
-  // How many rows each rank sends to each (token_dispatcher.py, preprocess).
+  // The number of rows that each rank sends to each (token_dispatcher.py, preprocess).
   void gather(TensorId counts) {
     b_.enter(LayerPart::dispatch);
     if (plan_.ep > 1) {
@@ -151,8 +152,8 @@ void choose_fused(BlockBuilder& b, TensorId scores, const Choices& to, KernelTen
   });
 }
 
-// Of each expert, which multiplies the weight of whoever chose it (transformers, modeling_gemma4.py,
-// per_expert_scale).
+// Scale of each expert, which multiplies the weights of tokens that chose it (transformers,
+// modeling_gemma4.py, per_expert_scale).
 TensorId scale_weights(BlockBuilder& b, const Experts& experts, const Choices& of) {
   const TensorId scales = b.parameter("expert_scales", static_cast<double>(experts.count));
   const TensorId scaled = b.activation("expert_weights_scaled", b[of.weights].elements, kScoreBytes);
@@ -181,7 +182,7 @@ Choices route(BlockBuilder& b, const Model& model, const Plan& plan, const Shape
     router.bias = b.parameter("router_linear_bias", static_cast<double>(experts.count));
   router.outputs = {{"expert_scores", experts.count}};
   Shape whole = shape;
-  whole.quantized = false;  // scores are products of 16 bits, or fp32 (router_gating_linear)
+  whole.quantized = false;  // scores are GEMMs in 16 bits, or fp32 (router_gating_linear)
   const TensorId scores = replicated_linear(b, whole, router).front();
   const auto chosen = static_cast<double>(shape.rows * experts.per_token);
   Choices to{b.activation("expert_weights", chosen, kScoreBytes),

@@ -1,7 +1,7 @@
-// Mamba-1 (Gu and Dao 2023, arXiv 2312.00752, section 3): each channel has a state of its own, which GEMMs
-// do not compute. Kernels are those of mamba-ssm (ops/selective_scan_interface.py, selective_scan_fn) as
-// transformers calls them (modular_jamba.py, JambaMambaMixer.cuda_kernels_forward). The scan is costed by
-// what it reads and writes: its exponentials, one for each element of the states, are not.
+// Mamba-1 (Gu and Dao 2023, arXiv 2312.00752, section 3): each channel has its own state, which GEMMs do not
+// compute. Kernels are those of mamba-ssm (ops/selective_scan_interface.py, selective_scan_fn), called as in
+// transformers (modular_jamba.py, JambaMambaMixer.cuda_kernels_forward). The scan is costed by its reads and
+// writes. Omitted: its exponentials, one for each element of the states.
 #include "plan/work/pointwise.h"
 #include "plan/work/recurrence.h"
 #include "plan/work/tensor_parallel.h"

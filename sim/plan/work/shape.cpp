@@ -34,8 +34,8 @@ Shape shape_on_one_rank(const Model& model, const Plan& plan) {
   Shape shape;
   shape.tp = plan.tp;
   shape.sequence_parallel = plan.sequence_parallel && plan.tp > 1;
-  // PyTorch's DTensor and Scaling keep what the forward pass gathered; Megatron-LM's autograd function does
-  // not.
+  // PyTorch's DTensor and Scaling keep the gathered inputs of the forward pass; Megatron-LM's autograd
+  // function does not.
   shape.gathers_again = !framework.keeps_gathered;
   shape.batch_first = framework.dtensor && shape.sequence_parallel;
   scale(plan, shape);

@@ -9,7 +9,7 @@ namespace rehearse {
 namespace {
 
 // transformers, modeling_qwen2_moe.py: sigmoid(shared_expert_gate(rows)) times the shared expert's output,
-// of which eager PyTorch makes two passes.
+// two passes in eager PyTorch.
 TensorId gate_shared(BlockBuilder& b, const Shape& shape, TensorId input, TensorId output) {
   ColumnLinear gate{"shared_gate_score", input};
   gate.weight = b.parameter("shared_gate_score_weight", static_cast<double>(shape.hidden));

@@ -1,5 +1,5 @@
-// LFM2's gated short convolution, with the parts of transformers (modular_lfm2.py, Lfm2ShortConv): of three
-// projections one gates the input of the convolution and one its output.
+// LFM2's gated short convolution, with the parts of transformers (modular_lfm2.py, Lfm2ShortConv). One of
+// three projections gates the input of the convolution, another its output.
 #include "plan/work/recurrence.h"
 #include "plan/work/tensor_parallel.h"
 

@@ -1,7 +1,7 @@
-// Layers between which rows have several copies (hyper-connections: Zhu et al. 2024, arXiv 2409.19606, as
-// DeepSeek-V4 has them: transformers, modular_deepseek_v4.py, DeepseekV4HyperConnection). A product of all
-// copies of a row gives the weights of the mixture that a branch reads, of its output in each copy, and of
-// each copy in each other.
+// Layers between which rows have several copies (hyper-connections: Zhu et al. 2024, arXiv 2409.19606; as in
+// DeepSeek-V4: transformers, modular_deepseek_v4.py, DeepseekV4HyperConnection). A GEMM of all copies of a
+// row gives three kinds of weights: those of the mixture that a branch reads, those of its output in each
+// copy, and those of each copy in each other.
 #include "plan/work/compressed.h"
 #include "plan/work/pointwise.h"
 #include "plan/work/recurrence.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr double kMixBytes = 4;  // weights are fp32
 
 struct Mixed {
-  TensorId rows = -1;   // what the branch reads
+  TensorId rows = -1;   // the branch's input
   TensorId mixes = -1;  // weights of its output and of the copies
 };
 
@@ -22,8 +22,8 @@ class Streams {
   Streams(BlockBuilder& b, const Model& model)
       : b_(b), shape_(b.shape()), copies_(model.streams), hidden_(model.hidden) {}
 
-  // Before a branch, whose output is spread by the same weights; or before the head, with those of the
-  // mixture alone.
+  // Before a branch, the same weights also spread its output. Before the head, there are only those of the
+  // mixture.
   Mixed collapse(const std::string& name, TensorId streams, bool before_branch) {
     const std::int64_t scores = before_branch ? (2 + copies_) * copies_ : copies_;
     const std::int64_t further = before_branch ? scores + 3 : scores + 1;  // biases, and a scale of each kind

@@ -15,19 +15,19 @@ Kernel over_ranks(const std::string& name, CollectiveOp op, double bytes, Tensor
   return {name, Collective{op, CommGroup::tensor, bytes}, {from}, {to}};
 }
 
-// Beside products of these weights in the other half of the backward pass.
+// The collective runs beside GEMMs of these weights in the other half of the backward pass.
 Kernel beside(Kernel collective, const Shape& shape, std::vector<TensorId> weights, GemmPass pass) {
   if (shape.tp_backward_overlap) collective.overlap = {std::move(weights), pass};
   return collective;
 }
 
-// Each rank passes shards on round the ring, or copies those of the others, while GEMMs multiply the one that
-// it has.
+// Each rank passes shards on round the ring, or copies those of the others, while GEMMs multiply the current
+// shard.
 Collective in_steps(const Shape& shape, double bytes) {
   return {CollectiveOp::send_receive, CommGroup::tensor, bytes / static_cast<double>(shape.tp), shape.tp - 1};
 }
 
-// torch.compile finds no product of what it gathered that is quantized by rows in between (pytorch/pytorch
+// torch.compile finds no GEMM of a gathered tensor that is quantized by rows in between (pytorch/pytorch
 // issue 149990).
 bool gathers_in_steps(const Shape& shape) {
   return shape.tp_comm_overlap && !(shape.quantized && shape.scaled_by_row);
@@ -37,7 +37,7 @@ Kernel copied(const std::string& name, TensorId tensor) {
   return {name, Pointwise::rearrange, {tensor, tensor}, {}};
 }
 
-// The kernels of a gather, for the products of some weights to read.
+// The kernels of a gather. GEMMs with the weights of `readers` read its result.
 std::vector<Kernel> gather(const Shape& shape, const std::string& name, double bytes, TensorId from,
                            TensorId to, const Overlap& readers) {
   const Kernel whole = over_ranks(name + "_all_gather", CollectiveOp::all_gather, bytes, from, to);
@@ -62,7 +62,7 @@ TensorId all_rows_again(BlockBuilder& b, const Shape& shape, const ColumnLinear&
   return whole;
 }
 
-// What the GEMM made: of one rank, where an all-reduce follows.
+// The GEMM's output: that of one rank, if an all-reduce follows.
 TensorId column_input_gradient(BlockBuilder& b, const Shape& shape, const ColumnLinear& linear,
                                TensorId input, Gemm gemm, KernelTensors reads, bool all_reduce) {
   gemm.of_model = linear.of_model;
@@ -142,7 +142,7 @@ std::int64_t input_width(const Shape& shape, const ColumnLinear& linear) {
   return linear.input_width > 0 ? linear.input_width : shape.hidden;
 }
 
-// What column-parallel layers multiply, of all rows. Its columns are made once for all of their weight
+// Operand of column-parallel layers, with all rows. Its columns are computed once for all of their weight
 // gradients.
 struct Operand {
   std::string name;
@@ -181,14 +181,14 @@ std::vector<TensorId> multiply_columns(BlockBuilder& b, const Shape& shape, cons
   return product.outputs;
 }
 
-// Which GEMM made partial sums, if any; and a rank's rows of their gradient by columns, once there.
+// The GEMM that wrote partial sums, if any. Also a rank's rows of their gradient by columns, once they exist.
 struct Maker {
   std::string name;
   TensorId weight = -1;
   std::shared_ptr<TensorId> columns = nullptr;
 };
 
-// The partial sums of all ranks.
+// Sums the partial sums of all ranks.
 TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, TensorId partial,
                 const Maker& maker) {
   if (shape.tp == 1) return partial;
@@ -230,8 +230,8 @@ TensorId reduce(BlockBuilder& b, const Shape& shape, const std::string& name, Te
   return sum;
 }
 
-// What rows are scaled by in blocks says nothing of columns, which are gathered once more for the weight
-// gradient (Transformer Engine, module/linear.py), beside the input gradient's GEMM by user buffers.
+// Block scales of rows do not apply to columns. So columns are gathered once more for the weight gradient
+// (Transformer Engine, module/linear.py), with user buffers beside the input gradient's GEMM.
 QuantizedGradient gradient_of_rows(BlockBuilder& b, const Shape& shape, const std::string& name,
                                    TensorId weight, TensorId product, TensorId columns) {
   if (columns < 0) return quantize_gradient(b, shape, name, {b.gradient_of(product)});

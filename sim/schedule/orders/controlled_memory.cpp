@@ -1,7 +1,7 @@
 // Qi et al. 2024, "Pipeline Parallelism with Controllable Memory", sections 3 and 4: V-Half and V-Min. A
-// building block, the slots of one microbatch on every rank, is repeated every six slots; the time between a
-// rank's forward and its W sets what it holds. Then the ends are squeezed within that memory.
-// They hold about a half and a third of the activations of 1F1B.
+// building block, the slots of one microbatch on every rank, is repeated every six slots. The time between a
+// rank's forward and its W decides the number of live activations. Then the ends are squeezed within that
+// memory. Peak activations are about a half and a third of those of 1F1B.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -18,7 +18,7 @@ constexpr int kPeriod = 6;                   // F, I and W of two chunks
 constexpr int kPasses = 4;                   // through the stages: F and F of chunk 1, I of chunk 1, I
 using RankBlock = std::array<int, kPasses>;  // slot of each pass; W take the slots that are left
 
-// The paper's figure of V-Half; three slots more where passes would meet in a slot.
+// The paper's figure of V-Half. It is three slots longer where passes would meet in a slot.
 RankBlock v_half_block(int pp, int rank) {
   const int gap = pp % 2 == 0 ? 3 : 0;
   return {2 * rank, 3 * pp - rank - 2, 3 * pp + gap + 2 * rank - 1, 6 * pp + gap - rank - 2};
@@ -29,7 +29,7 @@ RankBlock v_min_block(int pp, int rank) {
   return {rank, 2 * pp - rank - 1, 2 * pp + gap + rank, 4 * pp + gap - rank - 1};
 }
 
-// What stands in each slot of a rank, and what the rank holds before it.
+// The pass in each slot of a rank, and the activations that the rank holds before it.
 class Row {
  public:
   Row(const RankBlock& block, int microbatches)
@@ -46,8 +46,8 @@ class Row {
   int pass(int slot) const { return pass_[static_cast<std::size_t>(slot)]; }
   bool idle(int slot) const { return pass(slot) == kIdle; }
 
-  // Moves what stands in slot `from` to the idle slot `to` before it, unless the rank would hold more than
-  // `most` chunk activations then.
+  // Moves the pass in slot `from` to the idle slot `to` before it, unless the rank would then hold more than
+  // `most` chunk activations.
   bool move(int from, int to, int most) {
     std::swap(at(from), at(to));
     if (refill(to, from) <= most) return true;
@@ -67,8 +67,8 @@ class Row {
 
   std::int8_t& at(int slot) { return pass_[static_cast<std::size_t>(slot)]; }
 
-  // Updates what is held from `first` on, to `last` and then as long as it differs; returns the most on the
-  // way. An idle slot runs a W.
+  // Updates held activations from `first` to `last`, and further as long as they differ. Returns the maximum
+  // on the way. An idle slot runs a W.
   int refill(int first, int last) {
     int most = 0;
     for (int slot = first; slot < slots(); ++slot) {
@@ -95,8 +95,8 @@ class Row {
   int peak_ = 0;
 };
 
-// Before the first rank has its first gradient and after its last new microbatch, slots stay empty that the
-// repeated block leaves: each pass there goes to the earliest slot that its input and the memory allow.
+// The repeated block leaves empty slots before the first rank has its first gradient, and after its last new
+// microbatch. Each pass there moves to the earliest slot that its input and the memory allow.
 class Squeeze {
  public:
   Squeeze(std::vector<RankBlock> blocks, int microbatches)
@@ -134,7 +134,7 @@ class Squeeze {
     return slot_[static_cast<std::size_t>((rank * kPasses + pass) * microbatches_ + microbatch)];
   }
 
-  // Moves the pass that the block has in slot `now`, if any.
+  // Moves the pass of the block in slot `now`, if there is one.
   void squeeze(int rank, int now, int most) {
     for (int pass = 0; pass < kPasses; ++pass) {
       const int since = now - blocks_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(pass)];
@@ -149,7 +149,7 @@ class Squeeze {
     }
   }
 
-  // The latest slot of what the pass needs: its neighbour, the pass before it, the microbatch before it.
+  // The latest slot of a pass's inputs: its neighbour, the pass before it, the microbatch before it.
   int input_slot(int rank, int pass, int microbatch) {
     const int neighbour = pass % 2 == 0 ? rank - 1 : rank + 1;
     int latest = -1;
@@ -165,7 +165,7 @@ class Squeeze {
   std::vector<Row> rows_;
 };
 
-// Passes in slot order, and in idle slots the W that waits longest.
+// Passes in slot order. Idle slots run the W that has waited longest.
 void add_rank(VRank ops, const Row& row) {
   std::deque<int> waiting;  // chunks
   const auto weight = [&] {

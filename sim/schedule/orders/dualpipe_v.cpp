@@ -1,7 +1,6 @@
 // DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", section 3.2.1, in the V shape of
-// github.com/deepseek-ai/DualPipe: a forward beside a backward of another microbatch, which there hides
-// all-to-all messages of experts. Here the two follow each other.
-// InputError for fewer than 2 pp microbatches.
+// github.com/deepseek-ai/DualPipe. There a forward runs beside a backward of another microbatch, which hides
+// the expert all-to-alls. Here the two follow each other. InputError for fewer than 2 pp microbatches.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -64,7 +63,7 @@ class DualPipeRank {
     waiting_.pop_front();
   }
 
-  // Backwards of both chunks, the second half of them in parts whose W end the list.
+  // Backwards of both chunks. The second half of them is split, and their W end the list.
   void drain() {
     const int whole = rank_ + 1;  // of 2 (rank + 1): the first half
     int i = 0;

@@ -1,5 +1,5 @@
-// Huang et al. 2019, "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism";
-// backwards in the order of the forwards, so that the first activation is freed first.
+// Huang et al. 2019, "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism".
+// Backwards run in the order of the forwards, so that the first activation is released first.
 #include "schedule/orders.h"
 
 namespace rehearse {

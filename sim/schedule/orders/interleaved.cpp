@@ -1,8 +1,7 @@
 // Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
-// section 2.2. Warm-up lengths are Megatron-LM's (core/pipeline_parallel/schedules.py); its earlier releases
-// ran all forwards first when there is a single group of microbatches, which holds more activations for no
-// gain. With vpp > 1, InputError unless pp <= group <= microbatches and the last group is full or at least
-// pp.
+// section 2.2. Warm-up lengths are Megatron-LM's (core/pipeline_parallel/schedules.py). Its earlier releases
+// ran all forwards first if there is a single group of microbatches; this holds more activations for no gain.
+// With vpp > 1, InputError unless pp <= group <= microbatches and the last group is full or at least pp.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,7 +14,7 @@ namespace rehearse {
 namespace {
 
 // A virtual microbatch is a pass of one microbatch through one chunk. A rank takes a group of microbatches
-// through chunk 0, then the same through chunk 1, and so on; backwards take the chunks in reverse.
+// through chunk 0, then the same group through chunk 1, and so on. Backwards take the chunks in reverse.
 struct VirtualMicrobatch {
   int chunk = 0;
   int microbatch = 0;

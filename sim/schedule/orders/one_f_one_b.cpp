@@ -1,6 +1,6 @@
 // Narayanan et al. 2019, "PipeDream: Generalized Pipeline Parallelism for DNN Training", with a flush at the
-// end of the iteration (Narayanan et al. 2021, section 2.2): pp - rank - 1 forwards to warm up, then one
-// forward and one backward in turn, then the backwards that are left.
+// end of the iteration (Narayanan et al. 2021, section 2.2). A rank runs pp - rank - 1 forwards to warm up.
+// Then it alternates one forward and one backward, and ends with the remaining backwards.
 #include <algorithm>
 
 #include "schedule/orders.h"

@@ -1,4 +1,4 @@
-// The list of one rank of a V-shaped pipeline, written op by op.
+// How is the list of one rank of a V-shaped pipeline written, op by op?
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 namespace rehearse {
 
 // Rank r runs stage r as its chunk 0 and stage 2 pp - 1 - r as its chunk 1 (Qi et al. 2024, section 3.2).
-// Each kind of op takes the microbatches of a chunk in order; those beyond `microbatches` are left out.
+// Each kind of op takes the microbatches of a chunk in order. Ops beyond `microbatches` are omitted.
 class VRank {
  public:
   VRank(RankOps& ops, int pp, int rank, int microbatches)
@@ -24,7 +24,7 @@ class VRank {
   int inputs(int chunk) const { return count(OpKind::backward_input, chunk); }
   int weights(int chunk) const { return count(OpKind::backward_weight, chunk); }
 
-  // A whole backward takes the place of an I and a W.
+  // A whole backward replaces an I and a W.
   void backward(int chunk) {
     const int microbatch = count_[kind(OpKind::backward_input)][at(chunk)]++;
     ++count_[kind(OpKind::backward_weight)][at(chunk)];

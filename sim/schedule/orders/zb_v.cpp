@@ -1,5 +1,5 @@
-// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 6: no bubble at the activations of 1F1B, when
-// F, I and W take equal times. The order is the one of PyTorch's ScheduleZBVZeroBubble.
+// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 6. With the activations of 1F1B there is no
+// bubble, if F, I and W take equal times. The order is that of PyTorch's ScheduleZBVZeroBubble.
 #include <algorithm>
 
 #include "schedule/orders.h"
@@ -53,7 +53,7 @@ void cool_down(VRank& ops, int pp, int rank) {
 Schedule orders::zb_v(const OrderShape& shape) {
   const int pp = shape.pp, microbatches = shape.microbatches;
   Schedule schedule{pp, 2 * pp, microbatches, {}};
-  // The order is that of as many microbatches as fill the pipeline, without those that there are not.
+  // The order is that of a filled pipeline, without the microbatches that do not exist.
   const int filled = std::max(2 * pp - 1, microbatches);
   for (int rank = 0; rank < pp; ++rank) {
     VRank ops(schedule.ranks.emplace_back(), pp, rank, microbatches);

@@ -1,7 +1,7 @@
-// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 2: the backward pass in two parts, of which
-// only the first (I) is waited for; the second (W) fills what would be idle. H1 holds the activations of
-// 1F1B; its bubble is (p-1)(F + I - W). H2 holds 2p - 1 microbatches; its bubble is (p-1)(F + I - 2W) from a
-// rank's first op to its last.
+// Qi et al. 2023, "Zero Bubble Pipeline Parallelism", section 2. The backward pass has two parts. Other ranks
+// wait only for the first (I); the second (W) fills idle time. H1 holds the activations of 1F1B; its bubble
+// is (p-1)(F + I - W). H2 holds 2p - 1 microbatches; its bubble is (p-1)(F + I - 2W) from a rank's first op
+// to its last.
 #include <algorithm>
 
 #include "schedule/orders.h"
@@ -10,7 +10,7 @@ namespace rehearse {
 
 namespace {
 
-// `warm_up` forwards, then I, W and F in turn; W lags I by `lag` microbatches, so that every rank holds as
+// `warm_up` forwards, then I, W and F in turn. W lags I by `lag` microbatches, so that every rank holds as
 // many activations as the first.
 void add_rank(RankOps& ops, int stage, int microbatches, int warm_up, int lag) {
   ops.reserve(3 * static_cast<std::size_t>(microbatches));

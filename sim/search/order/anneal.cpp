@@ -28,7 +28,7 @@ void Annealer::restart_from_best() {
   for (int rank = 0; rank < problem_.ranks; ++rank) note(rank);
 }
 
-// What the moves of a rank need to know of each place.
+// Updates the data by position that moves on a rank need.
 void Annealer::note(int rank) {
   const auto r = static_cast<std::size_t>(rank);
   const RankOrder& order = orders_[r];
@@ -52,8 +52,8 @@ Annealer::Placed Annealer::placed(int rank, std::size_t at) const {
   return {orders_[static_cast<std::size_t>(rank)][at], clock_.microbatch(rank, at)};
 }
 
-// Whether pass `second`, behind `first`, may go before it. `crossed` counts, for an I that goes back or a W
-// that comes forward alone, how many of the other it has passed.
+// Whether pass `second`, behind `first`, may go before it. `crossed` counts passes of the other kind that a
+// single I has passed on its way back, or a single W on its way forward.
 bool Annealer::may_swap(int rank, std::size_t first, std::size_t second, int& crossed) const {
   const RankOrder& order = orders_[static_cast<std::size_t>(rank)];
   const Pass a = order[first], b = order[second];
@@ -64,7 +64,7 @@ bool Annealer::may_swap(int rank, std::size_t first, std::size_t second, int& cr
   return waiting_[static_cast<std::size_t>(rank)][second] > crossed;
 }
 
-// Two neighbouring runs of passes change places; one of them is a single pass more often than not.
+// Two neighbouring runs of passes change places. More often than not, one of them is a single pass.
 bool Annealer::rotate(OrderRandom& random, int rank, std::size_t at) {
   const std::size_t size = orders_[static_cast<std::size_t>(rank)].size();
   const bool before = random.one_in(2);
@@ -110,7 +110,7 @@ bool Annealer::split(OrderRandom& random, int rank, std::size_t at) {
   return true;
 }
 
-// The I at `at` and the next W of its stage become a B in the place of the I, or of the W.
+// The I at `at` and the next W of its stage become a B, at the position of the I or of the W.
 bool Annealer::join(OrderRandom& random, int rank, std::size_t at) {
   const RankOrder& order = orders_[static_cast<std::size_t>(rank)];
   const int stage = stage_of_pass(order[at]);
@@ -131,8 +131,9 @@ bool Annealer::join(OrderRandom& random, int rank, std::size_t at) {
   return true;
 }
 
-// A critical pass. While a critical path stays on one rank, it is as long in any other order of these passes
-// (Nowicki and Smutnicki 1996): three in ten are where it comes from another rank or leaves for one, or near.
+// Draws a critical pass. While a critical path stays on one rank, it is as long in any other order of these
+// passes (Nowicki and Smutnicki 1996). So three draws in ten are at or near positions where it comes from
+// another rank or leaves for one.
 OrderClock::Place Annealer::draw_place(OrderRandom& random) const {
   const auto any_of = [&](const std::vector<OrderClock::Place>& places) {
     return places[static_cast<std::size_t>(random.below(static_cast<int>(places.size())))];
@@ -164,8 +165,8 @@ bool Annealer::has_room() const {
   return true;
 }
 
-// The longest way through the changed passes: at least the end of the step where their neighbours on other
-// ranks begin no later.
+// The longest path through the changed passes. It is at least the end of the step, if the neighbours of these
+// passes on other ranks begin no later.
 Ticks Annealer::estimate() {
   const auto [rank, from, to] = change_;
   const RankOrder& order = orders_[static_cast<std::size_t>(rank)];

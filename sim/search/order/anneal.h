@@ -1,8 +1,8 @@
-// Which order is better than a given one, found by many small changes where it is critical?
+// Which order is better than a given one? Found by many small changes to its critical passes.
 //
-// A change rotates a few passes of a rank, splits a B into I and W, or joins them. What it would come to is
-// first estimated from the begins before it and the ways behind it (Balas and Vazacopoulos 1998); only what
-// is then likely to be kept is run. Worse orders are kept now and then, ever more seldom.
+// A change rotates a few passes of a rank, splits a B into I and W, or joins them. Its result is first
+// estimated from the begins before it and the paths behind it (Balas and Vazacopoulos 1998). Only changes
+// that are then likely to be kept are run. Worse orders are kept now and then, more and more seldom.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace rehearse {
 struct AnnealOptions {
   std::uint64_t seed = 1;
   std::int64_t work = 0;              // passes to visit
-  int hot_ppm = 2000, cold_ppm = 10;  // of the step: mean slowdown that is kept, at the begin and at the end
-  int critical_ppm = 100;             // of the step: what it would be worth if no pass were critical
+  int hot_ppm = 2000, cold_ppm = 10;  // of the step: mean slowdown that is kept, at the start and at the end
+  int critical_ppm = 100;  // of the step: gain that is assumed for an order without critical passes
   std::function<bool()> is_stopped = [] { return false; };  // asked now and then
 };
 
 class Annealer {
  public:
-  // Keeps a reference. `start` runs to its end and fits.
+  // Keeps a reference to `problem`. `start` runs to its end and fits.
   Annealer(const OrderProblem& problem, RankOrders start);
 
-  // Spends the work; returns what it has spent.
+  // Runs until it has spent options.work. Returns the work spent.
   std::int64_t run(const AnnealOptions& options);
 
   Ticks best_end() const { return best_end_; }
@@ -35,7 +35,7 @@ class Annealer {
   void restart_from_best();
 
  private:
-  // Passes [from, to) of a rank give way to segment_.
+  // Passes [from, to) of a rank are replaced by segment_.
   struct Change {
     int rank = 0;
     std::size_t from = 0, to = 0;
@@ -63,7 +63,7 @@ class Annealer {
   RankOrders orders_, best_;
   OrderClock clock_, other_;
   Ticks end_ = 0, best_end_ = 0;
-  Ticks cost_ = 0;                                  // the end and what its critical passes cost
+  Ticks cost_ = 0;                                  // the end, plus a cost for its critical passes
   std::vector<std::vector<double>> live_;           // by rank and index: before the pass
   std::vector<std::vector<std::int32_t>> waiting_;  // before an I or W: I of its stage whose W has not run
   std::vector<int> count_;

@@ -19,11 +19,11 @@ namespace {
 
 constexpr double kTolerance = 1e-6;  // of memory: sums in another order
 
-// Passes of the longest order that SimGrid runs. It takes 1.3 s for so many (gpt3-175b on 32 ranks, Xeon of
-// 2023), and there are up to seven candidates.
+// SimGrid runs no order with more passes than this. It takes 1.3 s for this many (gpt3-175b on 32 ranks, Xeon
+// of 2023), and there are up to seven candidates.
 constexpr std::int64_t kMaxSimulated = 60'000;
 
-// Stages as one placement lays them, with all that is known of their orders.
+// One placement of the stages, with the orders that are known for it.
 struct Layout {
   Plan plan;
   OrderProblem problem;
@@ -67,11 +67,11 @@ class Seeking {
   }
 
  private:
-  // False where the plan is not legal with this placement.
+  // Returns false where the plan is not legal with this placement.
   bool add_layout(const Plan& plan) {
     std::vector<Violation> broken = broken_rules(plan, experiment_.model, plan.gpus());
     if (!broken.empty()) {
-      if (broken_.empty()) broken_ = std::move(broken);  // of one chunk a rank, the simplest
+      if (broken_.empty()) broken_ = std::move(broken);  // those of one chunk a rank, the simplest case
       return false;
     }
     Experiment with = experiment_;
@@ -108,7 +108,7 @@ class Seeking {
   }
 
   void find_layouts() {
-    constexpr int kMaxChunks = 24;  // interleaving's bubble is then 1/24 of 1F1B's: more gain next to nothing
+    constexpr int kMaxChunks = 24;  // interleaving's bubble is then 1/24 of 1F1B's: more gains nearly nothing
     const Plan& plan = experiment_.plan;
     if (!search_.chooses_layers) {
       add_layout(plan);
@@ -132,8 +132,9 @@ class Seeking {
     layout.found = find_orders(layout.problem, starts, search);
   }
 
-  // 40 % of the work goes evenly to the layouts that may still be best, 60 % to the three best of them: half
-  // of that to the first, since a short search may rank near ones wrongly. Chosen, not tuned.
+  // 40 % of the work is divided evenly among the layouts that may still be best. 60 % goes to the three best
+  // of them, half of that to the first: a short search may rank similar layouts wrongly. The shares are
+  // chosen, not tuned.
   void search_layouts(std::int64_t work) {
     if (layouts_.size() == 1) return search_layout(layouts_.front(), work);
     Ticks best = kNever;
@@ -150,8 +151,8 @@ class Seeking {
     std::ranges::stable_sort(layouts_, {}, &Layout::end);
   }
 
-  // Other peaks than that of the activations may let an order need a little more than the memory. Takes this
-  // excess off every rank's activations; false where no order that was found has any.
+  // Peaks other than that of the activations may let an order need slightly more than the memory. This takes
+  // the excess off every rank's activations. Returns false where no order found has an excess.
   bool tighten() {
     double excess = 0;
     for (const OrderCandidate& each : finalists())
@@ -170,8 +171,8 @@ class Seeking {
     return plan;
   }
 
-  // The best orders that were found, and the best named ones that fit: by the times of the search alone,
-  // which the engine may rank a little differently.
+  // The best orders found, and the best named ones that fit. They are ranked by the times of the search
+  // alone; the engine may rank them slightly differently.
   std::vector<OrderCandidate> finalists() const {
     constexpr std::size_t kMaxFound = 4, kMaxNamed = 3;
     std::vector<OrderCandidate> found, named;
@@ -210,7 +211,7 @@ class Seeking {
     return needed_bytes(finalist) <= memory_ * (1 + kTolerance);
   }
 
-  // All by one engine: times of two do not compare.
+  // All are run by one engine, because times of two engines do not compare.
   std::vector<double> step_times(const std::vector<OrderCandidate>& candidates) const {
     const bool simulates = std::ranges::all_of(candidates, [](const OrderCandidate& each) {
       return std::int64_t{2} * each.order.stages * each.order.microbatches <= kMaxSimulated;
@@ -223,7 +224,7 @@ class Seeking {
     return search_.step_times(experiments);
   }
 
-  // The fastest. The first one, without times, where it does not fit.
+  // The fastest candidate. If the first one does not fit, that one without times.
   FoundSchedule best_of(const std::vector<OrderCandidate>& candidates) const {
     FoundSchedule best;
     best.memory_bytes = memory_;
@@ -246,7 +247,7 @@ class Seeking {
     return best;
   }
 
-  // Over all layouts the order that needs least memory.
+  // The order that needs least memory, over all layouts.
   OrderCandidate leanest() const {
     std::optional<OrderCandidate> best;
     double least = 0;

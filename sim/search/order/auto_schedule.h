@@ -1,5 +1,5 @@
-// `--schedule auto`: which schedule is best for this plan's own times under its memory, and how far from the
-// best that could be?
+// `--schedule auto`: which schedule is best for this plan's own times within its memory, and how far from the
+// optimum could it be?
 #pragma once
 
 #include <functional>
@@ -12,20 +12,20 @@
 namespace rehearse {
 
 struct ScheduleSearch {
-  double memory_bytes = 0;  // limit of what each GPU needs; 0: all but the experiment's headroom
+  double memory_bytes = 0;  // limit of each GPU's needs; 0: all but the experiment's headroom
   double seconds = 10;      // of one core, as counted work (order/find_orders.h)
   std::uint64_t seed = 1;
   bool chooses_layers = false;  // also chooses chunks, their placement, and the layers of each stage
   std::function<bool()> is_stopped = [] { return false; };
-  // By the engine of each experiment. SimGrid runs once a process: the caller knows how to start processes.
+  // Runs each experiment by its engine. SimGrid runs once a process, so the caller starts the processes.
   std::function<std::vector<double>(const std::vector<Experiment>&)> step_times;
 };
 
-// The option for which the bound proves nothing about the step, "" for none. The search times passes alone, and
-// takes ranks to begin together.
+// The option for which the bound proves nothing about the step, or "" for none. The search times only passes,
+// and assumes that ranks begin together.
 std::string unproven_option(const Plan& plan);
 
-// The best named schedule that fits, on the layers that are best for it.
+// The best named schedule that fits, with the layers that suit it best.
 struct BestNamed {
   Plan plan;
   Schedule order;
@@ -33,12 +33,12 @@ struct BestNamed {
 };
 
 struct FoundSchedule {
-  Plan plan;  // the experiment's with chunks, placement and layers of what was found
+  Plan plan;  // the experiment's, with chunks, placement and layers of the result
   Schedule order;
-  double step_time_s = 0;   // by the experiment's engine
+  double step_time_s = 0;              // by the experiment's engine
   std::optional<double> least_time_s;  // no order of these stages within the memory takes less
   double memory_bytes = 0;
-  bool fits = true;  // in the memory; else `order` is the leanest one, and the times are not known
+  bool fits = true;  // in the memory; else `order` needs the least, and the times are not known
   std::optional<BestNamed> named;
 
   // How far the step is above the bound, as a share of it.
@@ -48,7 +48,7 @@ struct FoundSchedule {
 };
 
 // Requires a legal plan of at least two pipeline ranks, with stages on nodes of one kind. By the experiment's
-// engine the answer is no slower than any named schedule that places the stages alike and fits.
+// engine, the result is no slower than any named schedule with the same placement that fits.
 FoundSchedule find_schedule(const Experiment& experiment, const ScheduleSearch& search);
 
 // "interleaved-1f1b, microbatches in groups of 16"

@@ -81,7 +81,7 @@ Ticks OrderClock::run(const RankOrders& orders) {
   return end_;
 }
 
-// As far as the inputs of its passes are there.
+// Advances a rank as far as the inputs of its passes are complete.
 void OrderClock::advance(const RankOrders& orders, int rank) {
   const auto r = static_cast<std::size_t>(rank);
   const RankOrder& order = orders[r];
@@ -156,7 +156,7 @@ void OrderClock::advance(const RankOrders& orders, int rank) {
   free_[r] = now;
 }
 
-// Reductions run beside compute, one after the other, each in parts behind those of its backward.
+// Reductions run beside compute, one after the other. The parts of each follow the parts of its backward.
 void OrderClock::finish_rank(int rank) {
   const auto r = static_cast<std::size_t>(rank);
   Ticks reduced = 0;

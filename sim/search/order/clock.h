@@ -1,5 +1,5 @@
-// When does each pass of an order begin, and how long is the longest way from it to the end of the step?
-// A few nanoseconds a pass: the inner loop of the search.
+// When does each pass of an order begin, and how long is the longest path from it to the end of the step?
+// This is the inner loop of the search: a few nanoseconds a pass.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace rehearse {
 
 class OrderClock {
  public:
-  // Keeps a reference.
+  // Keeps a reference to `problem`.
   explicit OrderClock(const OrderProblem& problem);
 
-  // Begins of all passes; returns the end of the step, kNever for an order that deadlocks.
+  // Computes the begins of all passes. Returns the end of the step, or kNever for an order that deadlocks.
   Ticks run(const RankOrders& orders);
 
-  // After run(): the longest way from the begin of each pass to the end. A pass whose begin and way add up
-  // to end() is critical.
+  // After run(): computes the longest path from the begin of each pass to the end. A pass is critical if its
+  // begin and its path add up to end().
   void run_back(const RankOrders& orders);
 
   Ticks end() const { return end_; }
@@ -28,21 +28,21 @@ class OrderClock {
   Ticks way(int rank, std::size_t at) const { return way_[first(rank) + at]; }
   int microbatch(int rank, std::size_t at) const { return microbatch_[first(rank) + at]; }
 
-  // Of a pass at this place: when its input from another pass is there, and the way from the end of the pass
-  // over the pass that reads its result.
+  // Of a pass: when its input from another pass arrives, and the longest path from its end through the pass
+  // that reads its result.
   Ticks arrival(Pass pass, int microbatch) const;
   Ticks way_on(Pass pass, int microbatch) const;
   Ticks ticks(Pass pass) const { return ticks_[pass]; }
   // From the end of a rank's last pass to the end of its step.
   Ticks tail(int rank) const { return tail_[static_cast<std::size_t>(rank)]; }
 
-  // Passes that begin and go on without slack, as {rank, index}.
+  // Passes on a longest path, which have no slack, as {rank, index}.
   struct Place {
     std::int32_t rank;
     std::int32_t at;
   };
   const std::vector<Place>& critical() const { return critical_; }
-  // Those of them where the longest way comes from another rank, or goes on to one.
+  // The critical passes where the longest path comes from another rank, or continues on one.
   const std::vector<Place>& turns() const { return turns_; }
 
  private:

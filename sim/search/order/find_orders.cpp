@@ -15,7 +15,7 @@ std::int64_t passes_of(const OrderProblem& problem) {
   return std::int64_t{2} * problem.stage_count() * problem.microbatches;
 }
 
-// As few microbatches as show a steady state, and as many less as are a multiple of the ranks.
+// Few microbatches that still show a steady state. The number of omitted ones is a multiple of the ranks.
 int few_microbatches(const OrderProblem& problem) {
   const int few = 3 * problem.ranks + problem.microbatches % problem.ranks;
   return passes_of(problem) > kLongOrder ? std::min(few, problem.microbatches) : problem.microbatches;
@@ -32,13 +32,13 @@ class OrderFinder {
     keep(best_, orders, clock_.run(orders), search_.finalists);
   }
 
-  // Rules, then annealing, of the whole problem.
+  // Searches rules, then anneals, for the whole problem.
   void search_whole(std::int64_t work) {
     find_rules(problem_, work * 55 / 100);
     anneal(problem_, best_, work * 45 / 100);
   }
 
-  // The same of fewer microbatches, whose orders are unrolled.
+  // The same for fewer microbatches, whose orders are then unrolled.
   void search_few(int few, std::int64_t work) {
     OrderProblem part = problem_;
     part.microbatches = few;
@@ -72,7 +72,7 @@ class OrderFinder {
     for (const FoundOrder& each : rules.best()) keep(best_, each.orders, each.end, search_.finalists);
   }
 
-  // All a little, then the best.
+  // Anneals all starts a little, then the best ones.
   void anneal(const OrderProblem& problem, std::vector<FoundOrder>& best, std::int64_t work) {
     const std::vector<FoundOrder> starts = best;
     std::uint64_t seed = search_.seed;

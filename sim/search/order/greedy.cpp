@@ -96,8 +96,9 @@ void Greedy::decide(Ticks now, int rank, const GreedyRules& rules) {
   weight(now, rank, rules.patience);
 }
 
-// The first that is ready, by groups of microbatches, within them by chunks. Room must stay for the chunks
-// that its microbatch still has to come to, else ranks may wait for each other's memory.
+// Runs the first forward that is ready, by groups of microbatches, and within a group by chunks. Memory must
+// remain for the chunks that the microbatch still has to reach. Otherwise ranks may wait for each other's
+// memory.
 bool Greedy::forward(Ticks now, int rank, int group) {
   const Rank& own = ranks_[static_cast<std::size_t>(rank)];
   int best = -1, best_group = 0;
@@ -149,7 +150,7 @@ bool Greedy::gradient(Ticks now, int rank, const GreedyRules& rules) {
   return true;
 }
 
-// Of the stage with most of them waiting, unless a pass arrives within the timeout.
+// Runs a W of the stage with most of them waiting, unless a pass arrives within the timeout.
 bool Greedy::weight(Ticks now, int rank, int patience) {
   Rank& own = ranks_[static_cast<std::size_t>(rank)];
   if (own.weights_waiting == 0) return false;

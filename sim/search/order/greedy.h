@@ -1,4 +1,4 @@
-// Which order follows when every rank takes the best pass that is ready, by a few rules, within its memory?
+// Which order results when every rank takes the best pass that is ready, by a few rules, within its memory?
 #pragma once
 
 #include <vector>
@@ -9,25 +9,25 @@ namespace rehearse {
 
 struct GreedyRules {
   int group = 1, group_back = 1;  // microbatches through a chunk before the next one: of F, and of B or I
-  // By rank: forwards whose gradient has not come back, below which a forward goes first; and how many more
-  // of them there may be while no gradient is there.
+  // By rank: forwards without their gradient, below which a forward goes first. `slack`: how many more of
+  // them are allowed while no gradient has arrived.
   std::vector<int> depth;
   int slack = 0;
-  // By rank, of its backwards as they are run: those from `split_from` to before `split_to` are I and W, and
-  // so are the last `split_last`.
+  // By rank, numbering its backwards as they run: those from `split_from` to before `split_to` are split into
+  // I and W, and so are the last `split_last`.
   std::vector<int> split_from, split_to, split_last;
-  int patience = 0;  // eighths of a W that a rank rather idles for a pass that is on its way
+  int patience = 0;  // eighths of a W that a rank would rather idle for an incoming pass
 
   bool operator==(const GreedyRules&) const = default;
 };
 
 class Greedy {
  public:
-  // Keeps a reference.
+  // Keeps a reference to `problem`.
   explicit Greedy(const OrderProblem& problem);
 
-  // The end of the last pass, without reductions and steps; kNever where the rules and the memory come to a
-  // halt. orders() is then unfinished.
+  // The end of the last pass, without reductions and steps. kNever where the rules and the memory stop all
+  // progress; orders() is then unfinished.
   Ticks run(const GreedyRules& rules);
   const RankOrders& orders() const { return orders_; }
 
@@ -38,7 +38,7 @@ class Greedy {
   };
   struct Rank {
     std::vector<int> stages;    // ascending
-    std::vector<double> later;  // bytes that the later chunks of a microbatch take up
+    std::vector<double> later;  // bytes that the later chunks of a microbatch need
     int in_flight = 0, backwards = 0, weights_waiting = 0;
     double live = 0;
     Ticks free = 0;

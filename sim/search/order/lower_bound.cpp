@@ -10,7 +10,7 @@ namespace {
 Ticks whole(const StageCosts& stage) {
   return std::min(stage.backward, stage.input + stage.weight);
 }
-// Until the gradient is handed on.
+// Least time until the gradient is sent on.
 Ticks gradient(const StageCosts& stage) {
   return std::min(stage.backward, stage.input);
 }
@@ -45,7 +45,7 @@ class Bound {
  private:
   const StageCosts& at(std::size_t stage) const { return problem_.stages[stage]; }
 
-  // From the arrival of the last gradient at stage 0 to the end.
+  // From the arrival of the last gradient at stage 0 to the end of the step.
   Ticks home() const {
     return whole(at(0)) + at(0).reduction / at(0).buckets +
            problem_.step[static_cast<std::size_t>(problem_.rank_of.front())];
@@ -69,7 +69,7 @@ class Bound {
   std::vector<Ticks> pace_;         // the longest forward up to here: microbatches arrive no faster
 };
 
-// Forwards that a rank can have run when its first gradient arrives.
+// Idle time of a rank before its first gradient arrives. Until then it can only run forwards.
 Ticks Bound::idle_before(const std::vector<std::size_t>& own, double capacity) const {
   const Ticks until = gradient_at_[own.back()];
   struct Release {
@@ -103,8 +103,8 @@ Ticks Bound::idle_before(const std::vector<std::size_t>& own, double capacity) c
   return std::max<Ticks>(0, until - arrival_[own.front()] - busy);
 }
 
-// After a rank's last forward that microbatch goes on to the last stage and comes back. Until then the rank
-// has no more work than its memory holds activations for.
+// Idle time of a rank after its last forward, while that microbatch goes on to the last stage and comes back.
+// Until then the rank's work is limited to the activations that its memory holds.
 Ticks Bound::idle_after(const std::vector<std::size_t>& own, double capacity) const {
   const std::size_t nearest = own.back();
   const Ticks away = gradient_at_[nearest] - arrival_[nearest] - at(nearest).forward;
@@ -135,12 +135,14 @@ Ticks Bound::of_rank(int rank) const {
     fewest_kept = std::min(fewest_kept, at(s).kept);
   }
   const Ticks before = idle_before(own, capacity), after = idle_after(own, capacity);
-  // A rank that cannot hold all runs its last forward after its first gradient: it idles twice.
+  // A rank without memory for all microbatches runs its last forward after its first gradient, so it idles
+  // twice.
   const Ticks idle = all_bytes > capacity ? before + after : std::max(before, after);
   const Ticks busy = arrival_[own.front()] + idle + work;
   const Ticks through = busy + last_part + problem_.step[r];
   if (own.front() == 0) return through;
-  // Leaves W that make the work longest by least for each second that the last gradient is sooner.
+  // Postpones W. Those come first that lengthen the work least for each second that the last gradient is
+  // sooner.
   struct Left {
     double cost, gain;
   };

@@ -17,7 +17,7 @@ class Moves {
       backward += static_cast<double>(stage.backward);
       input += static_cast<double>(stage.input);
       weight += static_cast<double>(stage.weight);
-      stage.saved = stage.kept = 0;  // memory is the search's to keep
+      stage.saved = stage.kept = 0;  // memory is handled by the search
     }
     const double all = forward + input + weight;
     forward_ = forward / all;
@@ -26,7 +26,7 @@ class Moves {
     weight_ = weight / all;
   }
 
-  // By rank.
+  // Lower bounds by rank.
   std::vector<Ticks> bounds(const std::vector<int>& split) {
     std::size_t layer = 0;
     for (std::size_t s = 0; s < split.size(); ++s) {

@@ -17,7 +17,7 @@ Ticks pass_seconds(OpKind kind, int stage, int rank, const OpTimes& times) {
   return ticks_of(priced_parts(make_op(kind, stage), rank, times).total());
 }
 
-// Bytes of a rank that are no activations, where activations leave nothing to other peaks.
+// Bytes of a rank's other memory, where activations leave no room to other peaks.
 double state_bytes(int rank, const Plan& plan, const Work& work, double workspace_bytes) {
   constexpr double kAmple = 1e13;
   RankMemory memory;
@@ -32,7 +32,7 @@ double state_bytes(int rank, const Plan& plan, const Work& work, double workspac
   return memory.peak_bytes - kAmple;
 }
 
-// Messages, reductions and what follows them, as one complete schedule of the plan has them.
+// Reads messages, reductions and later ops from a complete schedule of the plan.
 void read_loads(const Preparation& ready, OrderProblem& problem) {
   for (int rank = 0; rank < problem.ranks; ++rank) {
     const RankOps& ops = ready.schedule.ranks[static_cast<std::size_t>(rank)];
@@ -58,8 +58,8 @@ void read_loads(const Preparation& ready, OrderProblem& problem) {
   }
 }
 
-// Ranks that step on their own begin the next iteration as far apart as they began this one. So each counts
-// its time from its own begin (result/report.cpp), which is taken to be the arrival of the first microbatch.
+// Ranks that step on their own begin the next iteration with the same offsets as this one. So each counts its
+// time from its own begin (result/report.cpp). That is assumed to be the arrival of the first microbatch.
 void count_from_own_begin(OrderProblem& problem) {
   Ticks arrival = 0;
   for (int stage = 0; stage < problem.ranks; ++stage) {
@@ -127,7 +127,7 @@ std::vector<Plan> named_plans(const Plan& plan) {
       plans.push_back(named);
       continue;
     }
-    constexpr int kMaxGroups = 64;  // each is run once by the clock; neighbouring ones differ little
+    constexpr int kMaxGroups = 64;  // the clock runs each once; neighbouring groups differ little
     const int step = std::max(1, (microbatches - plan.pp) / kMaxGroups);
     for (int group = plan.pp; group <= microbatches; ++group) {
       if (microbatches % group != 0 && microbatches % group < plan.pp) continue;

@@ -1,4 +1,4 @@
-// What do the passes of a plan take on its GPUs, and which named schedules lay its stages as it does?
+// How long do the passes of a plan take on its GPUs, and which named schedules place its stages as it does?
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace rehearse {
 
-// The problem of `experiment`'s stages, where its schedule lays them. Each GPU may hold `memory_bytes`:
-// state, activations, CUDA's context and NCCL's buffers together; the search then knows the bytes of
-// activations that are left.
+// The problem of `experiment`'s stages, placed as by its schedule. Each GPU may use `memory_bytes` for state,
+// activations, CUDA's context and NCCL's buffers together. The problem states the bytes that remain for
+// activations.
 OrderProblem order_problem(const Experiment& experiment, double memory_bytes);
 
-// The plans of named schedules, with every group of microbatches, whose stages lie where the plan's do.
+// The plans of named schedules with the plan's placement of stages, for every group of microbatches.
 std::vector<Plan> named_plans(const Plan& plan);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// How does the search write an order down? Per rank a row of passes: stage and kind alone. The n-th pass of
-// a kind is microbatch n: microbatches are equal, so no other numbering is better.
+// How does the search write an order down? As a row of passes for each rank, with only stage and kind. The
+// n-th pass of a kind is microbatch n. Microbatches are equal, so no other numbering is better.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ constexpr int stage_of_pass(Pass pass) {
 constexpr Pass kind_of_pass(Pass pass) {
   return pass & 3;
 }
-// B and I are numbered together.
+// B and I share one numbering.
 constexpr bool takes_gradient(Pass pass) {
   return kind_of_pass(pass) == kBackward || kind_of_pass(pass) == kInput;
 }
@@ -32,24 +32,24 @@ constexpr bool takes_gradient(Pass pass) {
 using RankOrder = std::vector<Pass>;
 using RankOrders = std::vector<RankOrder>;
 
-// Compute ops alone. Microbatches of a schedule that takes them in another order are renumbered.
+// Only compute ops. Microbatches of a schedule that takes them in another order are renumbered.
 RankOrders orders_of(const Schedule& schedule);
 Schedule schedule_of(const RankOrders& orders, const OrderProblem& problem);
 
-// The order that holds fewest activations: each microbatch goes through all chunks of a rank and back before
+// The order with fewest live activations: each microbatch goes through all chunks of a rank and back before
 // the next one begins.
 RankOrders leanest_orders(const OrderProblem& problem);
 
-// What a pass does to a rank's activations.
+// Effect of a pass on a rank's activation bytes.
 struct PassBytes {
-  double peak = 0;    // while it runs, over what was live before
+  double peak = 0;    // while it runs, over the bytes that were live before
   double change = 0;  // once it has ended
 };
 // By Pass.
 std::vector<PassBytes> pass_bytes(const OrderProblem& problem);
 std::vector<Ticks> pass_ticks(const OrderProblem& problem);
 
-// The most bytes of activations of a rank at any time.
+// The peak of a rank's activation bytes.
 double peak_bytes(const RankOrder& order, const std::vector<PassBytes>& bytes);
 bool fits(const RankOrders& orders, const OrderProblem& problem);
 

@@ -1,4 +1,4 @@
-// For which pipeline is an order of F, B, I and W sought: what do its ops take, in time and in memory?
+// For which pipeline is an order of F, B, I and W sought: how much time and memory do its ops take?
 //
 // Times are whole picoseconds, so that sums are exact and every machine finds the same order.
 #pragma once
@@ -16,9 +16,9 @@ inline constexpr Ticks kNever = std::numeric_limits<Ticks>::max() / 4;  // sums 
 Ticks ticks_of(double seconds);
 double seconds_of(Ticks ticks);
 
-// One stage, for one microbatch. Bytes are those of memory/lifetimes.h: `saved` is held from the end
-// of F to B or I, `kept` from the end of I to W; a peak is the most while the op runs, what the microbatch
-// itself saved included.
+// One stage, for one microbatch. Bytes are those of memory/lifetimes.h: `saved` is live from the end of F to
+// B or I, `kept` from the end of I to W. A peak is the maximum while the op runs, including tensors that the
+// microbatch saved.
 struct StageCosts {
   Ticks forward = 0, backward = 0, input = 0, weight = 0;  // of F, B, I, W
   Ticks to_next = 0,
@@ -35,8 +35,8 @@ struct OrderProblem {
   std::vector<int> rank_of;        // by stage
   std::vector<StageCosts> stages;  // by stage
   std::vector<double> capacity;    // by rank: bytes of activations
-  // By rank: from the end of its backwards and reductions to the end; below 0 where a rank counts from a later
-  // begin than others.
+  // By rank: from the end of its backwards and reductions to the end of the step. Below 0 where a rank counts
+  // from a later begin than others.
   std::vector<Ticks> step;
 
   int stage_count() const { return static_cast<int>(stages.size()); }

@@ -24,10 +24,10 @@ class OrderRandom {
   // 0 to count - 1; count >= 1.
   int below(int count) { return static_cast<int>((next() >> 32) * static_cast<std::uint64_t>(count) >> 32); }
   bool one_in(int count) { return below(count) == 0; }
-  // 1 or more, each further one half as likely, at most `most`.
+  // 1 or more, at most `most`; each next number is half as likely.
   int few(int most) { return 1 + std::min(std::countl_zero(next() | 1), most - 1); }
 
-  // Exponential with this mean, its logarithm linear between powers of two.
+  // Exponential with this mean. Its logarithm is interpolated linearly between powers of two.
   Ticks exponential(Ticks mean) {
     const std::uint64_t bits = next() | 1;
     const int zeros = std::countl_zero(bits);

@@ -15,23 +15,23 @@ struct FoundOrder {
   Ticks end = kNever;
 };
 
-// Adds an order to the `most` best ones, ascending by end, each end once.
+// Adds an order to the `most` best ones, ascending by end, with one order for each end.
 void keep(std::vector<FoundOrder>& best, const RankOrders& orders, Ticks end, std::size_t most);
 
 class RuleSearch {
  public:
-  // Keeps a reference.
+  // Keeps a reference to `problem`.
   RuleSearch(const OrderProblem& problem, std::uint64_t seed);
 
-  // Draws rules at random, then changes the best ones; until it has visited so many passes.
+  // sample() draws rules at random, climb() changes the best ones. Each visits `work` passes.
   void sample(std::int64_t work);
   void climb(std::int64_t work);
 
   const std::vector<FoundOrder>& best() const { return best_; }
-  // Of best(): the rules, with what depends on the number of microbatches for as many as `to` has.
+  // The rules of best(). Figures that depend on the number of microbatches are adapted to that of `to`.
   std::vector<GreedyRules> rules_for(const OrderProblem& to) const;
 
-  // One greedy pass costs as much as so many visits of the clock.
+  // Cost of one greedy pass, in visits of the clock.
   static constexpr int kVisits = 16;
 
  private:

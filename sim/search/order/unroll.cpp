@@ -6,8 +6,8 @@ namespace rehearse {
 
 namespace {
 
-// The place at which every stage of the rank has run `period` more of F and of B or I, and has as many W left
-// as at `from`; the size of the order where there is none.
+// The position at which every stage of the rank has run `period` more of F and of B or I, and has as many W
+// waiting as at `from`. The size of the order where there is none.
 std::size_t end_of_period(const RankOrder& order, std::size_t from, int period, int stages,
                           int stages_of_rank) {
   std::vector<int> forwards(static_cast<std::size_t>(stages)), gradients(forwards), waiting(forwards);

@@ -1,4 +1,4 @@
-// How does an order of few microbatches go on for many?
+// How does an order of few microbatches continue for many?
 #pragma once
 
 #include <optional>
@@ -7,9 +7,10 @@
 
 namespace rehearse {
 
-// Between two points of a steady order each rank runs every one of its passes for as many microbatches, the
-// `period`. Those passes are repeated until there are `microbatches` of them. Nothing where the order has no
-// such period from the instant `cut` on, or where the rest is no multiple of it. `clock` has run the order.
+// Between two points of a steady order, each rank runs every one of its passes for the same number of
+// microbatches, the `period`. These passes are repeated until there are `microbatches` of them. Nothing where
+// the order has no such period from the instant `cut` on, or where the rest is no multiple of it. `clock`:
+// after it has run the order.
 std::optional<RankOrders> unroll(const OrderProblem& problem, const RankOrders& orders,
                                  const OrderClock& clock, Ticks cut, int period, int microbatches);
 

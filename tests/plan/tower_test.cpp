@@ -134,7 +134,7 @@ TEST(Tower, GathersTheGradientsOfRowsUnderSequenceParallelism) {
   Plan plan = with_images();
   plan.tp = 2;
   plan.sequence_parallel = true;
-  const Block& block = block_called(make_work(seeing(), plan), "embedding");
+  const Block block = block_called(make_work(seeing(), plan), "embedding");
   const auto& gather =
       std::get<Collective>(kernel_called(block.backward_input, "placed_gradient_all_gather").what);
   EXPECT_EQ(gather.bytes, 2.0 * 128 * kTextWidth);

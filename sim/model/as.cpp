@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// Keys that say nothing about the network's cost.
+// Keys that do not affect the network's cost.
 constexpr std::array<std::string_view, 22> kNoCost = {"_name_or_path",
                                                       "architectures",
                                                       "auto_map",

@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-// One sentence each: keys of `file` that were used, keys that nothing read, and keys that the family asks for
-// and that the file lacks.
+// One sentence each about the keys of `file`: those that were used, those that nothing read, and those that
+// the family needs and the file lacks.
 std::string keys_read_as(const JsonReader& file, const FamilyConfig& config);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// How large may a network be? Far above any that was trained, and small enough that no parameter count
-// overflows 64 bits.
+// How large may a network be? The bounds are far above any trained network. They are small enough that no
+// parameter count overflows 64 bits.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ std::int64_t norm_size(const Model& model) {
 
 std::int64_t qk_norms(const Model& model) {
   if (!model.qk_norm || model.qk_norm_plain) return 0;
-  if (model.shares_keys) return model.head_dim;  // of queries alone
+  if (model.shares_keys) return model.head_dim;  // a norm of queries alone
   return (model.qk_norm_span == QkNormSpan::head ? 2 : model.heads + model.kv_heads) * model.head_dim;
 }
 
@@ -65,7 +65,7 @@ std::int64_t sparse_mlp(const Model& model, const Experts& experts) {
          (experts.own_norms ? 3 * norm_size(model) + model.hidden + experts.count : 0);
 }
 
-// Before and after both branches.
+// Norms before and after both branches.
 std::int64_t outer_norms(const Model& model) {
   const std::int64_t places = model.norm_place == NormPlace::both     ? 4
                               : model.norm_place == NormPlace::shared ? 1
@@ -79,7 +79,7 @@ std::int64_t layer_norms(const Model& model) {
   return norms;
 }
 
-// A layer of that type, its norms included: what the type leaves open is as in layer number `like`.
+// Parameters of a layer of that type, its norms included. The rest is as in layer number `like`.
 std::int64_t one_layer(const Model& model, const ParameterCount& of, LayerType type, std::int64_t like) {
   const std::int64_t indexer = model.scores_keys(like) ? of.indexer : 0;
   switch (type) {
@@ -103,7 +103,8 @@ bool has_experts(LayerType type, bool sparse) {
   return type == LayerType::experts || (type == LayerType::transformer && sparse);
 }
 
-// What mixes the streams before a branch and after it (DeepSeek-V4's HyperConnection), and before the head.
+// Weights that mix the streams, before and after a branch (DeepSeek-V4's HyperConnection) and before the
+// head.
 std::int64_t stream_weights(const Model& model) {
   const std::int64_t scores = (2 + model.streams) * model.streams;
   return model.streams == 1 ? 0 : scores * model.streams * model.hidden + scores + 3;
@@ -112,13 +113,15 @@ std::int64_t last_stream_weights(const Model& model) {
   return model.streams == 1 ? 0 : model.streams * model.streams * model.hidden + model.streams + 1;
 }
 
-// A norm and a score of each sum (Kimi K3): before both branches of each layer, and before the head.
+// A norm and a score of each sum (Kimi K3), before both branches of each layer and before the head.
 std::int64_t depth_weights(const Model& model) {
   return model.depth_block > 0 ? 2 * model.hidden : 0;
 }
 
-// Gemma 3n: gate, projection and norm of the layer's embedding; scale, coefficients, router and norm of
-// copies; two matrices and a norm of the linear branch.
+// Gemma 3n:
+// - gate, projection and norm of the layer's embedding;
+// - scale, coefficients, router and norm of copies;
+// - two matrices and a norm of the linear branch.
 std::int64_t per_layer_weights(const Model& model) {
   const std::int64_t h = model.hidden, n = model.alternating;
   std::int64_t weights = model.per_layer_width > 0 ? 2 * h * model.per_layer_width + norm_size(model) : 0;
@@ -127,8 +130,8 @@ std::int64_t per_layer_weights(const Model& model) {
   return weights;
 }
 
-// The tables of all layers, the projection of the words to as many, and their norm; projections to copies and
-// back.
+// The embedding tables of all layers, the projection of the token embedding to all of them, and their norm;
+// projections to copies and back.
 std::int64_t per_layer_ends(const Model& model) {
   const std::int64_t all = model.layers * model.per_layer_width;
   const std::int64_t embedded =
@@ -136,7 +139,7 @@ std::int64_t per_layer_ends(const Model& model) {
   return embedded + 2 * (model.alternating - 1) * model.hidden * model.hidden;
 }
 
-// The parts of a layer of that shape.
+// The parts of a layer of the model's own shape.
 ParameterCount parts_of(const Model& model) {
   ParameterCount count;
   count.attention = model.compressed ? compressed_attention(model, *model.compressed)
@@ -167,12 +170,13 @@ void count_layers(const Model& model, ParameterCount& count) {
   }
 }
 
-// DeepSeek-V3, equation 21: two norms and a projection before the module's layers, and a norm after them.
+// DeepSeek-V3, equation 21: two norms and a projection before the layers inside an MTP layer, and a norm
+// after them.
 std::int64_t one_module(const Model& model, const ParameterCount& count) {
   std::int64_t module = 3 * norm_size(model) + 2 * model.hidden * model.hidden;
   for (const LayerType type : model.types_of_module())
     module += one_layer(model, count, type, model.layers - 1);
-  // A module scores keys for itself, whatever the last layer does (zai-org/GLM-5.2: 22 indexers).
+  // An MTP layer scores keys for itself, whether or not the last layer does (zai-org/GLM-5.2: 22 indexers).
   if (model.indexer && !model.scores_keys(model.layers - 1)) module += count.indexer;
   return module;
 }

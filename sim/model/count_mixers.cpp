@@ -10,15 +10,15 @@ std::int64_t mamba_mixer(const Model& model, const StateSpace& space) {
 
 namespace {
 
-// Queries, keys, values, their gate, and of each head a step and a decay; a norm over a head.
+// Queries, keys, values and their gate; for each head a step and a decay; a norm over a head.
 std::int64_t delta_rule(const Model& model, const Recurrence& of) {
   const std::int64_t mixed = 2 * of.keys() + of.values();
   return model.hidden * (mixed + of.values() + 2 * of.value_heads) + mixed * of.convolution +
          2 * of.value_heads + of.value_head_dim + of.values() * model.hidden;
 }
 
-// Kimi Linear's KimiDeltaAttention: decays and, unless its rank is full, the gate are products of two
-// matrices.
+// Kimi Linear's KimiDeltaAttention. The decays are two matrices of low rank, and so is the gate unless its
+// rank is full.
 std::int64_t kimi_delta(const Model& model, const Recurrence& of) {
   const std::int64_t mixed = 2 * of.keys() + of.values(), rank = of.key_head_dim;
   const std::int64_t gate =
@@ -87,7 +87,7 @@ std::int64_t compressed_attention(const Model& model, const CompressedAttention&
 }
 
 std::int64_t indexer_size(const Model& model, const Indexer& indexer) {
-  if (indexer.block > 0)  // MiniMaxM3: queries and keys of the rows, and a norm of each
+  if (indexer.block > 0)  // MiniMaxM3: queries and keys from the rows, each with a norm
     return model.hidden * (indexer.heads + 1) * indexer.head_dim + 2 * indexer.head_dim;
   return model.latent->q_rank * indexer.heads * indexer.head_dim +
          model.hidden * (indexer.head_dim + indexer.heads) + 2 * indexer.head_dim;

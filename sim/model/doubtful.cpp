@@ -1,4 +1,4 @@
-// Values that a configuration gives and that no family reads: those that no model has are named.
+// Which values of a configuration does no family read and no known model have?
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// transformers, src/transformers/activations.py: ACT2CLS; and those of the classes of Kimi K3 and MiniMax-M3.
+// transformers, src/transformers/activations.py: ACT2CLS; and the activations of Kimi K3 and MiniMax-M3.
 constexpr std::array<std::string_view, 24> kActivations = {"gelu",
                                                            "gelu_10",
                                                            "gelu_accurate",
@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 24> kActivations = {"gelu",
 constexpr std::array kActivationKeys = {"hidden_act", "hidden_activation", "activation_function",
                                         "mlp_hidden_act"};
 
-// Types of torch that weights are stored in.
+// Types of torch for stored weights.
 constexpr std::array<std::string_view, 9> kTypes = {
     "float32", "float", "float16", "half", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2", "auto"};
 constexpr std::array kTypeKeys = {"torch_dtype", "dtype"};

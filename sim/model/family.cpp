@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// Objects are merged by key, arrays are joined.
+// Merges objects by key and appends arrays.
 void add(Json& to, const Json& more) {
   if (more.is_array())
     for (const Json& value : more) to.push_back(value);
@@ -19,7 +19,7 @@ void add(Json& to, const Json& more) {
     for (const auto& [key, value] : more.items()) to[key] = value;
 }
 
-// A row's own default takes the place of what the row that it is like implies.
+// A row's own default replaces the implied value of its base row ("like").
 Json with(Json row, const Json& more) {
   if (more.contains("absent") && row.contains("implied"))
     for (const auto& [part, value] : more["absent"].items()) row["implied"].erase(part);
@@ -42,7 +42,7 @@ class Rows {
   std::vector<ModelFamily> all() && { return std::move(families_); }
 
  private:
-  // A row may be like one that stands before it.
+  // A row may extend a row that stands before it ("like").
   Json whole(const std::string& model_type) {
     const JsonReader row(json_.at(model_type), file_, "/" + model_type);
     if (!row.has("like")) return with(json_.at("_common"), row.json());
@@ -106,7 +106,7 @@ std::string first_class(const JsonReader& config) {
   return classes.front().get<std::string>();
 }
 
-// Of a type that several classes state, the one that the file is of; nullptr: the type decides.
+// Several classes may state one model type. The family of the file's class; nullptr: the type decides.
 const ModelFamily* class_of_type(const JsonReader& config, const std::string& model_type) {
   const Json none = Json::array();
   const Json& classes = config.has("architectures") ? config.value("architectures") : none;
@@ -123,7 +123,7 @@ std::string way_on(const std::string& as) {
       as);
 }
 
-// Classes are suggested by nearness among classes, types among types.
+// The nearest class is suggested for a class, and the nearest type for a type.
 [[noreturn]] void refuse_unknown(const JsonReader& config, const std::string& key, const std::string& name,
                                  const std::vector<std::string>& known) {
   const std::string near = nearest_name(name, known);

@@ -1,7 +1,7 @@
 // What does each model type of Hugging Face mean?
 //
-// scenarios/families/hugging_face.json has a row for each type: parts that its class implies, defaults of
-// absent keys, and its names of the parts that all families share.
+// scenarios/families/hugging_face.json has a row for each type. The row lists parts that the class implies,
+// defaults of absent keys, and the type's own names of parts that all families share.
 #pragma once
 
 #include <string>
@@ -16,42 +16,42 @@ inline constexpr const char* kFamilyRows = "scenarios/families/hugging_face.json
 
 struct ModelFamily {
   std::string model_type;
-  std::vector<std::string> classes;  // as "architectures" names them
-  std::vector<std::string> types;    // other model types that files of these classes state
-  std::string reader;                // "": that of known parts (read_family)
-  std::string refused;               // why it cannot be read; "": it can
-  Json names;                        // by part: the file's key, or an array of keys of which a file has one
-  Json implied;                      // by part: what the class has whatever the file says
-  Json absent;                       // by part: what the class takes where a file lacks the key
-  Json only;                         // by key: the values that can be read
+  std::vector<std::string> classes;  // class names in "architectures"
+  std::vector<std::string> types;    // other model types in files of these classes
+  std::string reader;                // "": the reader of known parts (read_family)
+  std::string refused;               // why it cannot be read; "": it can be read
+  Json names;                        // by part: the file's key, or an array of alternative keys
+  Json implied;                      // by part: the value of the class, whatever the file states
+  Json absent;                       // by part: the default of the class for an absent key
+  Json only;                         // by key: the supported values
   Json cases;                        // array of {"where": {key: value}, "implied": {part: value}}
   Json per_layer;                    // array of keys that may hold an array with a value for each layer
-  Json approximated;                 // by part: the effect of its cost that no formula here has; null: unsaid
+  Json approximated;  // by part: its effect on cost that no formula here computes; null: no text
 
   bool reads_like(const ModelFamily& other) const;
 };
 
 const std::vector<ModelFamily>& families();
 
-// The family of `config`'s model_type, or where that is absent of its architectures. InputError where it is
-// unknown or refused: the message names the way on.
+// The family of `config`'s model_type, or of its architectures where model_type is absent. InputError for an
+// unknown or refused family: the message names the workaround.
 const ModelFamily& family_of(const JsonReader& config);
 
-// The family of that name, which --as gave.
+// The family of the model type that --as gave. InputError where it is unknown.
 const ModelFamily& family_named(const std::string& model_type, const std::string& file);
 
-// A configuration seen through its family's row, by part.
+// A configuration read by part, through the row of its family.
 class FamilyConfig {
  public:
   FamilyConfig(const JsonReader& file, const ModelFamily& family);
 
   const ModelFamily& family() const { return family_; }
-  // The file's keys and what the class takes for absent ones.
+  // The file's keys, and the class defaults of absent keys.
   const JsonReader& file() const { return file_; }
 
-  std::string name(const std::string& part) const;  // as the file calls it
-  bool has(const std::string& part) const;          // not null
-  bool contains(const std::string& part) const;     // null or not
+  std::string name(const std::string& part) const;  // the file's key for the part
+  bool has(const std::string& part) const;          // present and not null
+  bool contains(const std::string& part) const;     // present, null or not
   const Json& value(const std::string& part) const;
   std::int64_t integer(const std::string& part, std::int64_t least, std::int64_t most) const;
   std::int64_t integer_or(const std::string& part, std::int64_t fallback, std::int64_t least,
@@ -78,7 +78,7 @@ class FamilyConfig {
   const ModelFamily& family_;
   JsonReader file_;
   Json implied_;
-  JsonReader row_;  // of what is implied
+  JsonReader row_;  // reads implied_
 };
 
 }  // namespace rehearse

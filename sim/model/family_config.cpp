@@ -10,8 +10,8 @@ namespace rehearse {
 
 namespace {
 
-// Parts that only a row tells, unless it names a key of the file for one: what a file calls by such a name is
-// something else.
+// Parts that only a family's row gives, unless the row names a key of the file for one. Otherwise a key of
+// that name in the file means something else.
 constexpr std::array<std::string_view, 69> kOfRow = {"activation",
                                                      "activation_weights",
                                                      "adjusts_ffn",
@@ -91,7 +91,7 @@ std::string name_in(const Json& names, const Json& config, const std::string& pa
   return found->front().get<std::string>();
 }
 
-// One value for all layers, of an array that says the same of each.
+// Replaces an array with the same value for each layer by that value.
 void join_layers(const JsonReader& file, const ModelFamily& family, Json& json) {
   for (const Json& name : family.per_layer) {
     const std::string key = name.get<std::string>();
@@ -103,7 +103,7 @@ void join_layers(const JsonReader& file, const ModelFamily& family, Json& json) 
   }
 }
 
-// Keys of objects inside the file, which rows name as "ffn_config/moe_top_k", stand at the top, too.
+// Copies keys of nested objects, which rows name as "ffn_config/moe_top_k", to the top level.
 void lift_nested(const ModelFamily& family, Json& json) {
   for (const auto& [part, name] : family.names.items()) {
     if (!name.is_string() || name.get_ref<const std::string&>().find('/') == std::string::npos) continue;
@@ -132,7 +132,7 @@ FamilyConfig::FamilyConfig(const JsonReader& file, const ModelFamily& family)
       file_(with_defaults(file, family)),
       implied_(family.implied),
       row_(Json::object(), kFamilyRows, "/" + family.model_type) {
-  file_.has("model_type");  // which told the family
+  file_.has("model_type");  // it chose the family
   file_.has("architectures");
   require_known();
   take_cases();

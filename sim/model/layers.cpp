@@ -35,7 +35,7 @@ bool Model::has_layer_of(LayerType type) const {
   return false;
 }
 
-// Half of those that the last layer reads, and the first one's input.
+// Half of the sums that the last layer reads, and the first layer's input.
 std::int64_t Model::depth_sums() const {
   return depth_block == 0 ? 0 : (layers + depth_block - 1) / depth_block / 2 + 1;
 }

@@ -1,4 +1,4 @@
-// The network's shape: what is trained. Weights and placement are elsewhere.
+// What is the shape of the network that is trained? Weights and placement are elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -8,30 +8,34 @@
 
 namespace rehearse {
 
-// LayerNorm has a weight and a bias, RMSNorm a weight. Cohere's LayerNorm has a weight alone, OLMo's nothing.
+// LayerNorm has a weight and a bias, RMSNorm a weight. Cohere's LayerNorm has only a weight, and OLMo's has
+// no parameters.
 enum class Norm { layer, rms, layer_weight, layer_plain };
 
-// Where a layer of a transformer has norms: before both branches; after both, ahead of the residual sum (OLMo
-// 2); on both sides (Gemma 2); one before both branches, which read the same rows (GPT-J); or after each
-// residual sum (BERT), where none follows the last layer.
+// Norms of a transformer layer:
+// - before: before both branches;
+// - after: after both, ahead of the residual sum (OLMo 2);
+// - both: on both sides (Gemma 2);
+// - shared: one norm before both branches, which read the same rows (GPT-J);
+// - after_sum: after each residual sum (BERT); no norm follows the last layer.
 enum class NormPlace : std::uint8_t { before, after, both, shared, after_sum };
 
-// A norm of queries or keys takes its mean over a head, with one weight vector for all heads (Qwen3) or one
-// for each (Cohere); or over all heads at once (OLMo 2).
+// Span of the mean in a norm of queries or keys: one head, with one weight vector for all heads (Qwen3) or
+// one for each (Cohere); or all heads at once (OLMo 2).
 enum class QkNormSpan : std::uint8_t { head, each_head, all_heads };
 
 enum class Positions {
   rotary,
   learned,  // a table of max_positions x hidden parameters
   alibi,    // slopes inside the attention scores: no parameter and no kernel
-  none      // the order of tokens is told by state spaces between (Nemotron-H)
+  none      // state spaces between give the order of tokens (Nemotron-H)
 };
 
-// Layers of a transformer are attention and then an MLP, or experts. Hybrid models (Lieber et al. 2024,
-// Jamba; Nemotron-H, NVIDIA 2025, section 2) have layers of one part each, with a norm and a residual sum.
+// A transformer layer is attention and then an MLP or experts. Layers of hybrid models (Lieber et al. 2024,
+// Jamba; Nemotron-H, NVIDIA 2025, section 2) have one part each, with a norm and a residual sum.
 enum class LayerType : std::uint8_t { transformer, mamba, attention, mlp, experts };
 
-// Mixture of experts in place of the MLP of every layer from first_layer on, each `every`-th.
+// Mixture of experts in place of the MLP, in each `every`-th layer from first_layer on.
 struct Experts {
   std::int64_t count = 0;              // routed experts of a layer
   std::int64_t per_token = 0;          // top-k
@@ -40,15 +44,15 @@ struct Experts {
   std::int64_t first_layer = 0;        // layers before it are dense
   std::int64_t every = 1;              // layer l >= first_layer is sparse when (l + 1) % every == 0
   bool router_bias = false;            // one correction bias per expert (DeepSeek-V3)
-  bool linear_bias = false;            // on the router's and all experts' GEMMs (gpt-oss)
-  bool clamped = false;      // what is activated is held within limits before (gpt-oss, swiglu_limit)
-  std::int64_t latent = 0;   // width of the rows that routed experts see, down and up again (0: hidden)
-  bool latent_norm = false;  // of those rows on their way up (Kimi K3)
-  bool shared_gate = false;  // a sigmoid of one score scales the shared experts (Qwen2-MoE)
-  // The router, the routed and the shared experts each have norms of their own, and a scale multiplies the
-  // weights of each expert (Gemma 4).
+  bool linear_bias = false;            // biases of the router's and all experts' GEMMs (gpt-oss)
+  bool clamped = false;                // inputs of the activation are clamped (gpt-oss, swiglu_limit)
+  std::int64_t latent = 0;   // width of rows at routed experts, between down and up projections (0: hidden)
+  bool latent_norm = false;  // a norm of those rows before the up projection (Kimi K3)
+  bool shared_gate = false;  // a sigmoid of one score scales the shared experts' output (Qwen2-MoE)
+  // The router, the routed experts and the shared experts each have norms of their own. A scale multiplies
+  // the weights of each expert (Gemma 4).
   bool own_norms = false;
-  std::string layers = {};  // where no rule tells: of each layer, 1 with experts or 0 without
+  std::string layers = {};  // for each layer, 1 with experts or 0 without; "": the rule above applies
 
   bool in_all_layers() const { return first_layer == 0 && every == 1 && layers.empty(); }
 };
@@ -62,64 +66,66 @@ struct LatentAttention {
   std::int64_t v_head_dim = 0;
 };
 
-// What scans the sequence in a Mamba-2 layer (Dao and Gu 2024, section 7): a state of head_dim x state for
-// each head, whose input and output maps groups of heads share, behind a short convolution.
+// The mixer of a Mamba-2 layer (Dao and Gu 2024, section 7), behind a short convolution. Each head has a
+// state of head_dim x state. Groups of heads share its input and output maps.
 struct StateSpace {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t groups = 0;
   std::int64_t state = 0;
-  std::int64_t convolution = 4;  // tokens that it reaches
-  std::int64_t chunk = 128;      // tokens whose scan is a GEMM
-  bool norm = true;              // of what is scanned, before the output projection
+  std::int64_t convolution = 4;  // tokens that the convolution spans
+  std::int64_t chunk = 128;      // tokens of a chunk, whose scan is a GEMM
+  bool norm = true;              // a norm of the scan's output, before the output projection
 
   std::int64_t inner() const { return heads * head_dim; }
   std::int64_t maps() const { return 2 * groups * state; }
 };
 
-// What mixes tokens in attention's place, in time linear in the sequence. gated_delta_rule: Yang et al. 2024
-// (arXiv 2412.06464), as Qwen3-Next has it. lightning: Qin et al. 2024 (arXiv 2401.04658), as MiniMax-01 has
-// it. selective_scan: Gu and Dao 2023 (arXiv 2312.00752), Mamba-1, as Jamba has it with norms in between.
-// short_convolution: a gated convolution alone, as LFM2 has it.
+// Mixers in place of attention whose time is linear in the sequence:
+// - gated_delta_rule: Yang et al. 2024 (arXiv 2412.06464), as in Qwen3-Next;
+// - lightning: Qin et al. 2024 (arXiv 2401.04658), as in MiniMax-01;
+// - selective_scan: Gu and Dao 2023 (arXiv 2312.00752), Mamba-1, as in Jamba with norms in between;
+// - short_convolution: a gated convolution alone, as in LFM2.
 enum class RecurrenceKind : std::uint8_t {
   gated_delta_rule,
-  kimi_delta,  // with a decay for each channel of the keys (Kimi Linear, 2025, arXiv 2510.26692)
+  kimi_delta,  // with a decay of each key channel (Kimi Linear, 2025, arXiv 2510.26692)
   lightning,
   selective_scan,
   short_convolution
 };
 
-// Of a selective scan each channel is a value head of one, and its keys are the state.
+// In a selective scan, each channel is a value head of width 1, and the keys are the state.
 struct Recurrence {
   RecurrenceKind kind = RecurrenceKind::gated_delta_rule;
   std::int64_t key_heads = 0, value_heads = 0;
   std::int64_t key_head_dim = 0, value_head_dim = 0;
-  std::int64_t convolution = 0;  // tokens that it reaches; 0: none
-  std::int64_t chunk = 64;       // tokens whose scan is a GEMM
-  std::int64_t step_rank = 0;    // of the selective scan's steps
-  bool inner_norms = false;      // of its steps and maps (Jamba)
-  bool full_rank_gate = true;    // of kimi_delta: else the gate is a product of two matrices of a head's rank
+  std::int64_t convolution = 0;  // tokens that the convolution spans; 0: none
+  std::int64_t chunk = 64;       // tokens of a chunk, whose scan is a GEMM
+  std::int64_t step_rank = 0;    // rank of the steps of the selective scan
+  bool inner_norms = false;      // norms of its steps and maps (Jamba)
+  bool full_rank_gate = true;    // kimi_delta: the gate is one matrix; else two factors of rank key_head_dim
 
   std::int64_t keys() const { return key_heads * key_head_dim; }
   std::int64_t values() const { return value_heads * value_head_dim; }
 };
 
-// Which keys a query sees is chosen by scores of small heads (DeepSeek-V3.2, 2025, equations 1 and 2).
+// Scores of small heads choose the keys that a query sees (DeepSeek-V3.2, 2025, equations 1 and 2).
 struct Indexer {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t top_k = 0;   // keys
-  std::string layers = {};  // of each layer, 1 with scores of its own or 0 with those of the last; "": all 1
-  std::int64_t block = 0;   // keys that are chosen together (MiniMax-M3), by the highest score; 0: one by one
+  std::int64_t top_k = 0;  // number of keys that a query sees
+  // For each layer, 1 with its own scores or 0 with those of the last such layer; "": all 1.
+  std::string layers = {};
+  std::int64_t block = 0;  // keys that are chosen together, by the highest score (MiniMax-M3); 0: one by one
 
-  // Layers without scores see all keys where no layer hands on its choice.
+  // True: layers without scores reuse the keys chosen by an earlier layer. False: they see all keys.
   bool is_shared() const { return block == 0; }
 };
 
-// Attention whose one key serves all heads, as its value, too. A query sees keys within a window, and keys
-// that stand for so many tokens each (LayerShape::compression): all of those, or where they stand for
-// `sparse` tokens the top_k of a score (DeepSeek-V4, 2026, section 2.3). Groups of heads share the output's
-// first projection.
+// Attention with one key for all heads, which is also the value. A query sees keys within a window, and
+// compressed keys that stand for LayerShape::compression tokens each. Where that is `sparse` tokens, it sees
+// the top_k compressed keys by score; else it sees all of them (DeepSeek-V4, 2026, section 2.3). Groups of
+// heads share the first projection of the output.
 struct CompressedAttention {
   std::int64_t q_rank = 0;
   std::int64_t groups = 0, group_rank = 0;
@@ -127,16 +133,16 @@ struct CompressedAttention {
   std::int64_t index_heads = 0, index_head_dim = 0, top_k = 0;
 };
 
-// The sizes that layers of one model may have of their own.
+// Sizes that may differ between layers of one model.
 struct LayerShape {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
-  std::int64_t v_head_dim = 0;  // of values; 0: head_dim
+  std::int64_t v_head_dim = 0;  // width of a value head; 0: head_dim
   std::int64_t ffn_hidden = 0;
-  bool attention_sinks = false;  // a learned score a head that takes part in the softmax (gpt-oss)
+  bool attention_sinks = false;  // a learned score per head takes part in the softmax (gpt-oss)
   bool values_are_keys = false;  // values are the keys before their norm and rotation (Gemma 4)
-  std::int64_t compression = 0;  // tokens that a key stands for beside those of the window; 0: there are none
-  bool hashes_experts = false;   // the token's word chooses its experts, no score
-  bool shares_keys = false;      // keys and values are those of a layer before (Gemma 3n)
+  std::int64_t compression = 0;  // tokens per compressed key, beside the keys of the window; 0: no such keys
+  bool hashes_experts = false;   // the token id chooses the experts, no score
+  bool shares_keys = false;      // keys and values come from an earlier layer (Gemma 3n)
 
   bool operator==(const LayerShape&) const = default;
 };
@@ -149,137 +155,145 @@ struct Model : LayerShape {
   std::int64_t hidden = 0;
   std::int64_t vocab = 0;
   std::int64_t max_positions = 0;
-  // Of layers whose sizes are not these; and of each layer, 0 or which of the shapes it has, from 1 on.
+  // `shapes`: sizes of layers that differ from the model's own. `shape_of_layer`: for each layer, 0 for the
+  // model's own sizes, else the index into `shapes`, counted from 1.
   std::vector<LayerShape> shapes;
   std::vector<std::int32_t> shape_of_layer;
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
   Positions positions = Positions::rotary;
-  std::int64_t position_offset = 0;  // rows of the position table before the first token's (OPT)
-  bool embedding_norm = false;       // after the embedding (BLOOM)
-  std::int64_t token_types = 0;      // rows of a table for kinds of tokens, added to the words (BERT)
-  // The first so many layers are an encoder's, which sees all tokens. The others attend to its output, too,
-  // in a second attention each (T5); 0: there is no encoder beside a decoder.
+  std::int64_t position_offset = 0;  // rows of the position table ahead of the first token's (OPT)
+  bool embedding_norm = false;       // a norm after the embedding (BLOOM)
+  std::int64_t token_types = 0;      // rows of the token-type table, added to the token embedding (BERT)
+  // The first encoder_layers layers are an encoder, which sees all tokens. Each later layer has a second
+  // attention, to the encoder's output (T5). 0: there is no encoder beside a decoder.
   std::int64_t encoder_layers = 0;
-  std::int64_t relative_positions = 0;  // of tables of biases of attention scores: rows x heads (T5)
-  bool bidirectional = false;           // attention has no causal mask (encoders)
+  // Rows of all tables of attention-score biases. A row has one bias per head (T5).
+  std::int64_t relative_positions = 0;
+  bool bidirectional = false;           // no causal mask (encoders)
   bool gated_mlp = true;                // SwiGLU: gate and up projection; else one up projection and GELU
   bool squared_relu = false;            // in place of GELU
-  std::int64_t activation_weights = 0;  // of the activation of each MLP (Apertus's xIELU)
+  std::int64_t activation_weights = 0;  // weights of the activation of each MLP (Apertus's xIELU)
   bool qkv_bias = false;
   bool attention_out_bias = false;
   bool mlp_bias = false;
-  bool head_bias = false;       // of the logits (GPT-J)
+  bool head_bias = false;       // a bias of the logits (GPT-J)
   bool head_transform = false;  // a linear layer, its activation and a norm before the logits (BERT)
   bool qk_norm = false;         // norms of queries and keys
   QkNormSpan qk_norm_span = QkNormSpan::head;
-  bool qk_norm_plain = false;      // without weights, and in layers with rotary positions alone (Llama 4)
+  // These norms have no weights, and only layers with rotary positions have them (Llama 4).
+  bool qk_norm_plain = false;
   bool tied_embeddings = false;    // the head uses the embedding table
   bool parallel_residual = false;  // attention and MLP read the same input (GPT-NeoX)
-  bool yarn = false;  // rotary positions scaled by a factor beside their wavelengths (Peng et al. 2023, YaRN)
+  // Besides their wavelengths, rotary positions are scaled by a factor (Peng et al. 2023, YaRN).
+  bool yarn = false;
   bool dropout = false;         // residual, embedding and (unfused) attention dropout are in the graph
   std::int64_t window = 0;      // sliding attention window; 0 = full
-  std::int64_t full_every = 0;  // layer l sees all keys nonetheless when (l + 1) % full_every == 0; 0: none
-  // Where that is no rule: of each layer, 1 with the window or 0 with all keys.
+  std::int64_t full_every = 0;  // layer l sees all keys when (l + 1) % full_every == 0; 0: none does
+  // For each layer, 1 with the window or 0 with all keys; "": full_every is the rule.
   std::string windows;
-  // Of each layer, 1 with the model's rotary positions or 0 without; "": all have them.
+  // For each layer, 1 with the model's rotary positions or 0 without; "": all layers have them.
   std::string rotary;
-  bool caps_scores = false;       // of attention, by a tanh inside of its kernel (Gemma 2)
-  bool caps_logits = false;       // by a tanh
-  bool window_in_chunks = false;  // its keys are those of the query's chunk of as many tokens (Llama 4)
-  bool attention_gate = false;    // a sigmoid of as many outputs again scales what is attended (Qwen3-Next)
-  bool gates_heads = false;       // that sigmoid has one output a head (Step 3.5)
+  bool caps_scores = false;       // a tanh inside the attention kernel limits the scores (Gemma 2)
+  bool caps_logits = false;       // a tanh limits the logits
+  bool window_in_chunks = false;  // the window is the query's chunk of `window` tokens (Llama 4)
+  bool attention_gate = false;    // a sigmoid gate as wide as the attention output scales it (Qwen3-Next)
+  bool gates_heads = false;       // that gate has one output per head (Step 3.5)
   bool value_norm = false;        // a norm of values without weights (Gemma 4)
-  std::int64_t mtp_layers = 0;    // multi-token prediction (DeepSeek-V3, section 2.2): modules after the last
-  // Of a hybrid a letter for each layer, as in Megatron-LM's --hybrid-layer-pattern: M Mamba, * attention,
-  // - MLP, E experts; and of a module's layers. "": all are a transformer's, and a module's is like the last.
+  // Multi-token prediction (MTP) layers after the last layer (DeepSeek-V3, section 2.2).
+  std::int64_t mtp_layers = 0;
+  // A letter for each layer of a hybrid, as in Megatron-LM's --hybrid-layer-pattern:
+  // M Mamba, * attention, - MLP, E experts. mtp_pattern: the same for the layers inside an MTP layer.
+  // "": all layers are transformer layers, and an MTP layer is like the last one.
   std::string pattern, mtp_pattern;
-  // The state space stands beside attention in each layer, and reads the same rows (Falcon-H1).
+  // The state space stands beside attention in each layer and reads the same rows (Falcon-H1).
   bool mamba_beside_attention = false;
-  // Each branch reads a weighted sum of the sums after every so many layers before it and of the rows (Kimi
-  // K3, attn_res_block_size); 0: it reads the rows.
+  // Layers between residual sums that are kept. Each branch reads a weighted sum of the rows and of the sums
+  // kept before it (Kimi K3, attn_res_block_size). 0: a branch reads only the rows.
   std::int64_t depth_block = 0;
-  // Each layer adds what it makes of its own embedding of the word, so wide, whose table has so many rows
-  // (Gemma 3n); 0: there is none.
+  // Width and table rows of an embedding of the token that each layer has for itself. The layer adds a
+  // projection of it (Gemma 3n). 0: there is none.
   std::int64_t per_layer_width = 0, per_layer_vocab = 0;
-  // Copies of the rows that layers predict and correct around the one that they compute (Baykal et al. 2023,
-  // arXiv 2301.13310, AltUp); and the rank of a linear branch beside attention (LAuReL, arXiv 2411.07501).
+  // alternating: copies of the rows. A layer computes one copy, and predicts and corrects the copies around
+  // it (Baykal et al. 2023, arXiv 2301.13310, AltUp). laurel_rank: rank of a linear branch beside attention
+  // (LAuReL, arXiv 2411.07501).
   std::int64_t alternating = 1, laurel_rank = 0;
-  // Copies of the rows between layers, which each branch reads by a mixture and writes by another (Zhu et al.
-  // 2024, arXiv 2409.19606, hyper-connections).
+  // Copies of the rows between layers. Each branch reads one mixture of them and writes by another (Zhu et
+  // al. 2024, arXiv 2409.19606, hyper-connections).
   std::int64_t streams = 1;
-  bool mtp_repeated = false;  // the modules are one, that runs again and again
+  bool mtp_repeated = false;  // one MTP layer runs mtp_layers times
   std::optional<StateSpace> state_space;
   std::optional<Recurrence> recurrence;
-  // Of each layer of a transformer, 1 with the recurrence or 0 with attention; "": all attend.
+  // For each transformer layer, 1 with the recurrence or 0 with attention; "": all layers attend.
   std::string recurrent;
-  std::optional<Indexer> indexer;  // of latent attention
+  std::optional<Indexer> indexer;  // it chooses the keys of attention
   std::optional<Experts> experts;
   std::optional<LatentAttention> latent;
   std::optional<CompressedAttention> compressed;
-  std::vector<Tower> towers;              // of a multimodal model: in a step only where Plan::images is not 0
-  std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula here reads
-  std::vector<std::string> warnings;      // values of the input that were doubted, with the effect
+  std::vector<Tower> towers;  // of a multimodal model; a step has them only where Plan::images is not 0
+  std::vector<std::string> not_modelled;  // keys of the input that change cost and that no formula reads
+  std::vector<std::string> warnings;      // doubtful values of the input, with the effect
 
   LayerType type_of(std::int64_t layer) const;
-  std::vector<LayerType> types_of_module() const;  // of one module of multi-token prediction
+  std::vector<LayerType> types_of_module() const;  // inside one MTP layer
   bool has_layer_of(LayerType type) const;
-  std::int64_t depth_sums() const;                   // that a branch reads on average, beside the rows
-  bool attends() const;                              // in any layer
-  bool has_mlp() const;                              // in any layer, beside or without experts
+  std::int64_t depth_sums() const;                   // sums that a branch reads on average, beside the rows
+  bool attends() const;                              // does any layer attend?
+  bool has_mlp() const;                              // does any layer have an MLP, beside or without experts?
   bool is_sparse(std::int64_t layer) const;          // does this layer have experts?
   std::int64_t window_of(std::int64_t layer) const;  // 0: all keys
   bool encodes(std::int64_t layer) const { return layer < encoder_layers; }
-  bool rotates(std::int64_t layer) const;           // unless its positions are none
-  bool recurs(std::int64_t layer) const;            // has it the recurrence in attention's place?
-  bool scores_keys(std::int64_t layer) const;       // has it an indexer of its own?
+  bool rotates(std::int64_t layer) const;           // does it have rotary positions, if the model has any?
+  bool recurs(std::int64_t layer) const;            // does a recurrence replace its attention?
+  bool scores_keys(std::int64_t layer) const;       // does it have an indexer of its own?
   std::int32_t shape_of(std::int64_t layer) const;  // 0: the model's own sizes
-  Model shaped(std::int32_t shape) const;           // all layers have this shape
+  Model shaped(std::int32_t shape) const;           // the model with this shape in all layers
   const LayerShape& own_shape() const { return *this; }
   std::int64_t value_width() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t position_rows() const { return max_positions + position_offset; }
   bool norms_before() const { return norm_place != NormPlace::after && norm_place != NormPlace::after_sum; }
   bool norms_after() const { return norm_place == NormPlace::after || norm_place == NormPlace::both; }
-  // A module of multi-token prediction reads the embedding table and the head again: its rank holds both.
+  // An MTP layer also reads the embedding table and the head: its rank holds both.
   bool shares_embedding() const { return tied_embeddings || mtp_layers > 0; }
 };
 
-// Maps a tower's rows to tokens of the language model: a norm, linear layers and a GELU before the last one.
+// Maps a tower's rows to tokens of the language model: a norm, and linear layers with a GELU before the last.
 struct Projector {
-  std::int64_t merged = 1;  // rows that become one token, side by side or as their mean
+  std::int64_t merged = 1;  // rows that are merged into one token: concatenated or averaged
   bool averages = false;
   bool has_norm = false;
   Norm norm = Norm::layer;
-  bool norms_merged = false;         // the norm is over merged rows
-  std::vector<std::int64_t> widths;  // of the outputs of each linear layer; the last is the language model's
-  bool bias = true;                  // on each of them
-  std::int64_t earlier = 0;          // projectors more, whose norm is over merged rows, of rows of earlier
-                                     // layers, for early layers of the language model (Qwen3-VL's deepstack)
+  bool norms_merged = false;         // the norm is over merged rows, not over single ones
+  std::vector<std::int64_t> widths;  // output width of each linear layer; the last is the language model's
+  bool bias = true;                  // a bias of each linear layer
+  // Number of additional projectors, for rows of earlier layers of the tower. Their norm is over merged rows,
+  // and their outputs go to early layers of the language model (Qwen3-VL's deepstack).
+  std::int64_t earlier = 0;
 };
 
-// A vision transformer whose outputs take the place of words (Dosovitskiy et al. 2021, equations 1 to 3).
+// A vision transformer whose outputs replace token embeddings (Dosovitskiy et al. 2021, equations 1 to 3).
 struct Tower {
-  std::string key;  // of the model's file: "vision_config"
-  // The layers alone, with neither vocabulary nor head. max_positions: rows of the table of learned
-  // positions, which may stand beside rotary ones; 0: there is none.
+  std::string key;  // its key in the model's file: "vision_config"
+  // The layers alone, without vocabulary and head. max_positions: rows of the table of learned positions,
+  // which may stand beside rotary ones. 0: there is no table.
   Model layers;
-  bool is_known = false;          // the file tells enough to be part of a step
-  std::int64_t patch_inputs = 0;  // numbers of a patch, which a linear layer maps to a row
+  bool is_known = false;          // the file describes it well enough for a step
+  std::int64_t patch_inputs = 0;  // values of a patch, which a linear layer maps to a row
   bool patch_bias = false;
-  bool class_row = false;  // learned, ahead of an image's patches
+  bool class_row = false;  // a learned row ahead of an image's patches
   bool norm_before = false, norm_after = false;
   Projector projector;
-  std::int64_t image_tokens = 0;  // of the language model, for an image; 0: the image decides
-  bool is_exact = false;          // all parts are known; else the projector is taken for the commonest
+  std::int64_t image_tokens = 0;  // tokens of the language model per image; 0: the image decides
+  bool is_exact = false;          // all parts are known; else the most common projector is assumed
 };
 
-// The first tower that can be part of a step; nullptr: there is none.
+// The first tower that can be part of a step; nullptr: none.
 const Tower* modelled_tower(const Model& model);
 
 // All parameters of a tower and its projectors.
 std::int64_t count_tower(const Tower& tower);
 
-// Which towers are left out of a step, with their sizes and the way on; which are modelled only roughly.
+// Notes on towers that a step omits, with their sizes and the workaround, and on towers with assumed parts.
 std::vector<std::string> tower_notes(const Model& model, bool has_images);
 
 // Trainable parameters by part; every figure counts elements.
@@ -289,26 +303,27 @@ struct ParameterCount {
   std::int64_t attention = 0;   // one layer
   std::int64_t mlp = 0;         // one dense layer
   std::int64_t experts = 0;     // one sparse layer: router, routed and shared experts
-  std::int64_t mamba = 0;       // one layer of a state space, or of a selective scan alone
-  std::int64_t recurrence = 0;  // in attention's place
-  std::int64_t indexer = 0;     // beside latent attention
-  std::int64_t per_layer = 0;  // an embedding's gate and projection, copies and a linear branch, of one layer
-  std::int64_t cross = 0;      // a second attention and its norm, of a decoder's layer beside an encoder
-  std::int64_t norms = 0;      // one layer of a transformer
-  std::int64_t depth = 0;      // weights of sums over depth, or of streams, of one layer
+  std::int64_t mamba = 0;       // one layer of a state space, or of a selective scan that is the whole layer
+  std::int64_t recurrence = 0;  // one mixer in place of attention
+  std::int64_t indexer = 0;     // one indexer beside attention
+  // One layer: gate and projection of its embedding, copies of rows, a linear branch.
+  std::int64_t per_layer = 0;
+  std::int64_t cross = 0;  // one decoder layer beside an encoder: a second attention and its norm
+  std::int64_t norms = 0;  // one layer of a transformer
+  std::int64_t depth = 0;  // one layer: weights of sums over depth, or of streams
   std::int64_t final_norm = 0;
-  std::int64_t head = 0;  // 0 when tied
-  std::int64_t mtp = 0;   // one module of multi-token prediction, less the table and the head that it shares
-  std::int64_t dense_layers = 0;   // with an MLP
-  std::int64_t sparse_layers = 0;  // with experts
-  std::int64_t total = 0;          // of the language model: towers are apart
-  std::int64_t active = 0;         // total less the routed experts that a token does not visit
+  std::int64_t head = 0;           // 0 when tied
+  std::int64_t mtp = 0;            // one MTP layer, without the table and the head that it shares
+  std::int64_t dense_layers = 0;   // layers with an MLP
+  std::int64_t sparse_layers = 0;  // layers with experts
+  std::int64_t total = 0;          // the language model without its towers
+  std::int64_t active = 0;         // total without the routed experts that a token does not visit
 };
 
 ParameterCount count_parameters(const Model& model);
 
-// InputError for a shape that no network can have (heads not a multiple of kv_heads, zero layers, ...);
-// `file` is cited.
+// InputError for a shape that no network can have (heads not a multiple of kv_heads, zero layers, ...). The
+// error cites `file`.
 void require_valid(const Model& model, const std::string& file);
 
 }  // namespace rehearse

@@ -22,11 +22,11 @@ namespace {
 
 constexpr const char* kFolder = "scenarios/models";
 
-// Python writes Infinity, -Infinity and NaN, which JSON has not: they become texts, which no number is read
-// from.
+// Python writes Infinity, -Infinity and NaN, which JSON does not have. They become strings, which no reader
+// accepts as numbers.
 std::string with_constants_quoted(const std::string& text) {
   std::string result;
-  bool inside = false;  // a text
+  bool inside = false;  // inside a string
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (inside && text[i] == '\\' && i + 1 < text.size()) {
       result += text[i++];
@@ -45,8 +45,8 @@ std::string with_constants_quoted(const std::string& text) {
   return result;
 }
 
-// Keys of an object below the first that are kept. What has more is a table that no formula reads: the layers
-// of a quantized checkpoint, the names of a classifier's labels.
+// A nested object keeps this many keys. A larger object is a table that no formula reads: the layers of a
+// quantized checkpoint, or the names of a classifier's labels.
 constexpr std::int64_t kKeptKeys = 1000;
 
 JsonReader open_config(const std::string& file) {
@@ -56,7 +56,8 @@ JsonReader open_config(const std::string& file) {
                     file);
 }
 
-// What "architectures" says where "model_type" decides: another class may compute another network.
+// A warning where "architectures" and "model_type" disagree. The type decides, but another class may compute
+// another network.
 std::vector<std::string> other_architectures(const JsonReader& config, const ModelFamily& family) {
   if (!config.has("model_type") || !config.has("architectures")) return {};
   const Json& architectures = config.value("architectures");
@@ -72,14 +73,14 @@ std::vector<std::string> other_architectures(const JsonReader& config, const Mod
                       family.classes.empty() ? family.model_type : family.classes.front())};
 }
 
-// A downloaded model's file is always config.json: its folder says which model it is.
+// A downloaded model's file is always config.json, so its folder names the model.
 std::string name_of(const std::string& file) {
   const std::filesystem::path path(file);
   const std::string folder = path.parent_path().filename().string();
   return path.stem() == "config" && !folder.empty() && folder != "." ? folder : stem_of(file);
 }
 
-// The configuration in the folder that is named; "" where it is no such folder.
+// The configuration in this folder; "" where there is none.
 std::string config_in(const std::string& folder) {
   const std::filesystem::path file = std::filesystem::path(folder).lexically_normal() / "config.json";
   std::error_code error;
@@ -94,7 +95,7 @@ Model read_parts(const FamilyConfig& config) {
   return read_family(config);
 }
 
-// `whole`: the file, in which `config` may be the language model's part.
+// `whole`: the whole file, of which `config` may be the language model's part.
 Model read_config_of(const FamilyConfig& config, const std::string& name, const Json& whole) {
   Model model = read_parts(config);
   model.name = name;

@@ -1,5 +1,5 @@
-// Which file says what is trained: a Hugging Face config.json, or the name of one that ships with the
-// program.
+// Which file describes the model that is trained? It is a Hugging Face config.json, or the name of one that
+// ships with the program.
 #pragma once
 
 #include <string>
@@ -10,20 +10,19 @@
 
 namespace rehearse {
 
-// `name_or_path` is a preset (scenarios/models/NAME.json), the path of a config.json, or of the folder that
-// holds one. InputError for a missing file, an unknown model_type (nearest named), a missing or impossible
-// field.
-// `as`: the model type that it is read as, whatever type it says that it is; a warning lists the keys that
-// were used, ignored and missing.
+// `name_or_path` is a preset (scenarios/models/NAME.json), the path of a config.json, or the path of its
+// folder. InputError for a missing file, an unknown model_type (the nearest is named), or a missing or
+// impossible field. `as`: the model type to read the file as, whatever type the file states. A warning then
+// lists the keys that were used, ignored and missing.
 Model read_model(const std::string& name_or_path, const std::string& as = "");
 
-// The same of a config that stands at `pointer` of another file, with a name of its own ("name"). Of
-// megatron_gpt, whose keys all are this program's, unknown ones are errors.
+// Like read_model, for a config at `pointer` of another file, with a name of its own ("name"). Unknown keys
+// of megatron_gpt are errors: all its keys are this program's.
 Model read_inline_model(const Json& config, const std::string& file, const std::string& pointer);
 
 std::vector<std::string> model_names();
 
-// The file that read_model() reads for this name; InputError where there is none.
+// The file that read_model() reads for this name. InputError where there is none.
 std::string model_file(const std::string& name_or_path);
 
 }  // namespace rehearse

@@ -1,6 +1,6 @@
-// Our own format: named blocks, and layers as a list of patterns of their names (docs/models.md). A block's
-// keys are the parts that families share: the file is lowered to a family of its own, whose names point back
-// into it.
+// Our own format: named blocks, and layers as a list of patterns of block names (docs/models.md). The keys of
+// a block are the parts that families share. The file is therefore lowered to a family of its own, whose
+// names point back into the file.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,20 +16,20 @@ namespace rehearse {
 
 namespace {
 
-// Keys of one object, of which comments begin with '_'.
+// Allows the `known` keys of an object, and comments, whose keys begin with '_'.
 void require_known(const JsonReader& object, const std::vector<std::string>& known) {
   for (const auto& [key, value] : object.json().items())
     if (!key.starts_with('_') && std::ranges::find(known, key) == known.end())
       object.fail(key, "must be one of " + some_names(known, key), "", nearest_name(key, known));
 }
 
-// What a layer has: its mixer's block and letter, and its MLP's; ' ': none.
+// Blocks and letters of a layer's mixer and of its MLP; ' ': none.
 struct ListedLayer {
   std::string mixer_block, mlp_block;
   char mixer = ' ', mlp = ' ';
 };
 
-// Keys that blocks of attention, or MLPs, may each have a value of.
+// Keys whose values may differ between blocks of attention, or between MLPs.
 bool is_size(const BlockKind& kind, const std::string& part) {
   static const std::map<std::string, std::set<std::string>> sizes = {
       {"attention", {"num_attention_heads", "num_key_value_heads", "head_dim", "attention_sinks"}},
@@ -73,7 +73,7 @@ class Lowering {
   }
 
  private:
-  // The sizes of its blocks; of what it has not, those of the model.
+  // The sizes of the layer's blocks. Missing sizes are the model's.
   LayerShape shape_of(const ListedLayer& layer, const Model& model) const {
     LayerShape shape = model.own_shape();
     const JsonReader blocks = file_.object("blocks");
@@ -114,7 +114,7 @@ class Lowering {
       if (block.has(part)) lower(block, *kind, name, part);
   }
 
-  // Mixers of one letter share a shape: a model has one of them.
+  // Mixers of one letter share one shape: a model has one kind of them.
   void require_alone(const JsonReader& block, const BlockKind& kind) const {
     for (const auto& [name, other] : kinds_)
       if (other != &kind && other->letter == kind.letter)
@@ -124,7 +124,7 @@ class Lowering {
                    fmt::format("{} and {}", other->name, kind.name), other->name);
   }
 
-  // Blocks of a kind may differ in their window, and in sizes: a model has those of the first block.
+  // Blocks of one kind may differ in their window and sizes. The model has those of the first block.
   void lower(const JsonReader& block, const BlockKind& kind, const std::string& name,
              const std::string& part) {
     const std::string path = fmt::format("blocks/{}/{}", name, part);
@@ -143,8 +143,7 @@ class Lowering {
     flat_[path] = block.value(part);
   }
 
-  // What one block of a kind has, the model has: a key that another one lacks would be read into that one
-  // too.
+  // A key of one block applies to the whole model. It must therefore be in every block of that kind.
   void require_in_all(const JsonReader& blocks, const std::string& name, const BlockKind& kind) const {
     const JsonReader block = blocks.object(name);
     for (const std::string& part : kind.keys) {
@@ -171,7 +170,7 @@ class Lowering {
     for (std::int64_t i = 0; i < repeat; ++i) layers_.insert(layers_.end(), layers.begin(), layers.end());
   }
 
-  // "attention+mlp": a mixer, what follows it, or both.
+  // "attention+mlp": a mixer, an MLP or experts, or both.
   ListedLayer layer(const JsonReader& group, const std::string& place, const Json& said) const {
     ListedLayer layer;
     std::vector<std::string> names;
@@ -220,12 +219,12 @@ class Lowering {
     }
   }
 
-  // Of a kind of block that no layer has, so that nothing reads it.
+  // A value for a kind of block that no layer has, so that no key of the file is read for it.
   void stand_in(const std::string& part, const Json& value) {
     if (!lowered_.contains(part)) family_.implied[part] = value;
   }
 
-  // Layers of one part each, as hybrid models have them.
+  // Splits layers into layers of one part each, as hybrid models have them.
   void split_layers(Model& model) const {
     if (model.recurrence)
       file_.fail("layers", "must give every layer a mixer and an MLP beside a recurrence: attention+mlp",
@@ -244,9 +243,9 @@ class Lowering {
   JsonReader file_;
   ModelFamily family_;
   Json flat_;
-  std::map<std::string, const BlockKind*> kinds_;  // by name of block
-  std::map<std::string, std::string> lowered_;     // by part, the path of its value
-  std::set<std::string> windowed_;                 // names of blocks
+  std::map<std::string, const BlockKind*> kinds_;  // by block name
+  std::map<std::string, std::string> lowered_;     // by part: the path of its value
+  std::set<std::string> windowed_;                 // names of blocks with a window
   std::vector<ListedLayer> layers_;
 };
 

@@ -1,4 +1,4 @@
-// Layers that mix tokens by a state space or by attention, and have an MLP or experts after either.
+// Layers that mix tokens by a state space or by attention, each followed by an MLP or experts.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ StateSpace state_space_of(const FamilyConfig& config) {
 
 namespace {
 
-// Of each layer, M or *. A file lists the kinds, or the numbers of the layers that attend.
+// M or * for each layer. A file lists the kinds, or the numbers of the layers that attend.
 std::string mixers(const FamilyConfig& config, std::int64_t layers) {
   const auto count = static_cast<std::size_t>(layers);
   const bool lists = config.has("attn_layer_indices") && !config.has("layer_types");
@@ -65,7 +65,7 @@ void read_blocks(const FamilyConfig& config, Model& model) {
     return;
   }
   const std::string kinds = mixers(config, model.layers);
-  if (kinds.find('M') == std::string::npos) return;  // a transformer
+  if (kinds.find('M') == std::string::npos) return;  // all layers are transformer layers
   model.state_space = state_space_of(config);
   for (const char kind : kinds) model.pattern += {kind, model.experts ? 'E' : '-'};
   model.layers *= 2;

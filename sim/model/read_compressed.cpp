@@ -9,8 +9,8 @@ namespace rehearse {
 
 namespace {
 
-// Of each layer, the tokens that a compressed key stands for. Files of DeepSeek list them, and those of the
-// modules of multi-token prediction behind; transformers names the kind of each layer.
+// Tokens per compressed key of each layer. DeepSeek's files list them, followed by those of MTP layers. Files
+// of transformers name the kind of each layer.
 std::vector<std::int64_t> listed_ratios(const FamilyConfig& config, std::int64_t layers) {
   const Json& list = config.value("compress_ratios");
   if (!list.is_array() || list.size() < static_cast<std::size_t>(layers))

@@ -5,7 +5,7 @@ namespace rehearse {
 
 namespace {
 
-// A config without attention_factor has 0.1 ln(factor) + 1 (Peng et al. 2023, equation 22).
+// The default of attention_factor is 0.1 ln(factor) + 1 (Peng et al. 2023, equation 22).
 bool is_yarn_of(const JsonReader& scaling) {
   const std::string type = scaling.text_or("rope_type", scaling.text_or("type", ""));
   return type == "yarn" && scaling.number_or("factor", 1, 0, 1e6) > 1 &&
@@ -14,7 +14,7 @@ bool is_yarn_of(const JsonReader& scaling) {
 
 }  // namespace
 
-// transformers 5 says rope_parameters, of all layers or by the type of a layer (modeling_rope_utils.py).
+// transformers 5 writes rope_parameters, for all layers or by layer type (modeling_rope_utils.py).
 bool is_yarn(const JsonReader& config) {
   if (config.has("rope_scaling")) return is_yarn_of(config.object("rope_scaling"));
   if (!config.has("rope_parameters")) return false;

@@ -16,7 +16,7 @@ Json numbers_of(const Json& list) {
   return numbers.is_array() ? numbers : list;
 }
 
-// A list of layers by number, as 1 and 0 for each layer: `listed` for those in the list.
+// Turns a list of layer numbers into marks: `listed` for each listed layer, the other mark for the rest.
 std::string marked(const FamilyConfig& config, const std::string& part, std::int64_t layers, char listed) {
   std::string marks(static_cast<std::size_t>(layers), listed == '1' ? '0' : '1');
   const Json list = numbers_of(config.value(part));
@@ -43,7 +43,7 @@ std::string marked_types(const FamilyConfig& config, const std::string& part, st
   return marks;
 }
 
-// Jamba: one layer of each period.
+// Jamba: one layer of each period has experts.
 std::string periodic(const FamilyConfig& config, std::int64_t layers) {
   const std::int64_t period = config.integer("expert_layer_period", 1, bounds::kLayers);
   const std::int64_t offset = config.integer_or("expert_layer_offset", period - 1, 0, period - 1);
@@ -52,7 +52,7 @@ std::string periodic(const FamilyConfig& config, std::int64_t layers) {
   return marks;
 }
 
-// Which layers have experts: the rule, and lists that newer files have in its place or beside it.
+// Layers with experts: by rule, and by lists that newer files have in place of the rule or beside it.
 void read_sparse_layers(const FamilyConfig& config, std::int64_t layers, Experts& experts) {
   experts.every = config.integer_or("decoder_sparse_step", 1, 1, bounds::kLayers);
   experts.first_layer = config.integer_or("first_k_dense_replace", 0, 0, layers);
@@ -83,11 +83,11 @@ void read_sparse_layers(const FamilyConfig& config, std::int64_t layers, Experts
   experts.layers = marks;
 }
 
-// Their summed width, or how many of a routed expert's width.
+// Summed width of the shared experts: a key, or their number times a routed expert's width.
 std::int64_t shared_width(const FamilyConfig& config, const Experts& experts) {
   if (config.has("shared_expert_intermediate_size"))
     return config.integer("shared_expert_intermediate_size", 0, bounds::kFfnHidden);
-  // At most 16 of the widest kind, so that their summed width keeps its own bound.
+  // At most 16 shared experts of the largest width, so that their sum stays within its own bound.
   return experts.ffn_hidden * config.integer_or("n_shared_experts", 0, 0, 16);
 }
 

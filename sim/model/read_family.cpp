@@ -1,4 +1,4 @@
-// One reader for all families of known parts: their rows say which parts they have.
+// One reader for all families of known parts. The rows of the families list their parts.
 #include <fmt/core.h>
 
 #include <map>
@@ -12,7 +12,8 @@ namespace {
 
 enum class MlpActivation { swiglu, gelu, squared_relu };
 
-// Null means as many as queries in every family; an absent key a number that only the class knows.
+// In every family, null means as many heads as queries have. For an absent key, only the class knows the
+// number.
 std::int64_t kv_heads_of(const FamilyConfig& config, std::int64_t heads) {
   const std::string key = "num_key_value_heads";
   if (!config.contains(key)) config.integer(key, 1, heads);
@@ -35,7 +36,7 @@ std::int64_t head_dim_of(const FamilyConfig& config, std::int64_t hidden, std::i
   return config.integer_or("head_dim", std::max<std::int64_t>(1, hidden / heads), 1, bounds::kHeadDim);
 }
 
-// transformers, Lfm2MLP: two thirds of the width, in multiples.
+// transformers, Lfm2MLP: two thirds of the width, rounded up to a multiple.
 std::int64_t adjusted(const FamilyConfig& config, std::int64_t width) {
   const std::int64_t step = config.integer_or("block_multiple_of", 256, 1, bounds::kFfnHidden);
   const double times = config.number_or("block_ffn_dim_multiplier", 1, 1e-3, 1e3);
@@ -43,7 +44,7 @@ std::int64_t adjusted(const FamilyConfig& config, std::int64_t width) {
   return std::min((std::max<std::int64_t>(1, scaled) + step - 1) / step * step, bounds::kFfnHidden);
 }
 
-// Classes without a width of the MLP have a multiple of the hidden size.
+// Classes without a key for the MLP's width have a multiple of the hidden size.
 std::int64_t ffn_hidden_of(const FamilyConfig& config, std::int64_t hidden) {
   if (config.boolean("adjusts_ffn"))
     return adjusted(config, config.integer("intermediate_size", 1, bounds::kFfnHidden));
@@ -64,7 +65,7 @@ void read_shape(const FamilyConfig& config, Model& model) {
   model.heads = config.integer("num_attention_heads", 1, bounds::kHeads);
   if (config.boolean("latent")) {
     model.latent = read_latent(config);
-    // The width of attention per head; head_dim of such files names the rotary part alone.
+    // Width of an attention head. head_dim of such files is the rotary part alone.
     model.head_dim = model.latent->nope_head_dim + model.latent->rope_head_dim;
     model.kv_heads = model.heads;
   } else {
@@ -80,7 +81,7 @@ void read_shape(const FamilyConfig& config, Model& model) {
 
 namespace {
 
-// An encoder of so many layers, and a decoder of as many or its own number.
+// The encoder has model.layers layers. The decoder has its own number of layers, or the same.
 void read_encoder(const FamilyConfig& config, Model& model) {
   model.encoder_layers = model.layers;
   model.layers += config.integer_or("num_decoder_layers", model.layers, 1, bounds::kLayers);
@@ -122,7 +123,7 @@ void read_positions(const FamilyConfig& config, Model& model) {
   model.yarn = is_yarn(config.file());
 }
 
-// Rates of dropout that the row names: any above zero puts all of them into the graph.
+// Dropout rates that the row names: one rate above zero puts all of them into the graph.
 bool has_dropout(const FamilyConfig& config) {
   bool some = false;
   if (!config.has("dropouts")) return false;
@@ -156,8 +157,8 @@ void read_branches(const FamilyConfig& config, Model& model) {
   model.dropout = has_dropout(config);
 }
 
-// Parts of the class that no formula here has, with the effect that the row tells. A key that a formula reads
-// besides is not among the ignored ones.
+// Parts of the class that no formula here has, with the effect on cost that the row states. A key that some
+// formula reads is not reported as ignored.
 void note_approximations(const FamilyConfig& config, Model& model) {
   const JsonReader& file = config.file();
   if (model.experts && file.integer_or("topk_group", 0, 0, bounds::kExperts) <

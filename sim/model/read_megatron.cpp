@@ -11,14 +11,13 @@ namespace {
 
 enum class Activation { swiglu, gelu, squared_relu };
 
-// Where positions are told: rotary ones may be scaled.
+// How a model encodes positions. Rotary positions may be scaled.
 struct PositionType {
   Positions positions;
   bool yarn = false;
 };
 
-// Of each layer 1 or 0, as --moe-layer-freq and --window-attn-skip-freq list them; "" where no layer is
-// named.
+// Marks of 1 or 0 for each layer, as --moe-layer-freq and --window-attn-skip-freq list them; "": no list.
 std::string read_marks(const JsonReader& config, const std::string& key, std::int64_t layers) {
   const std::string marks = config.text_or(key, "");
   const bool is_list =
@@ -48,7 +47,7 @@ Experts read_experts_of_flags(const JsonReader& config, std::int64_t layers) {
 
 }  // namespace
 
-// Each part as Megatron-LM's flag of that name chooses it (megatron/training/arguments.py).
+// Each part is set by the Megatron-LM flag of the same name (megatron/training/arguments.py).
 Model read_megatron_gpt(const FamilyConfig& family) {
   const JsonReader& config = family.file();
   static const std::map<std::string, Norm> norms = {{"LayerNorm", Norm::layer}, {"RMSNorm", Norm::rms}};

@@ -1,6 +1,6 @@
 // NVIDIA's Llama-Nemotron models whose layers were searched (Bercovich et al. 2024, arXiv 2411.19146,
-// Puzzle): each block of block_configs has attention with its own number of key and value heads, or none, and
-// an MLP of its own width, or none (their modeling_decilm.py).
+// Puzzle). Each block of block_configs has attention with its own number of key and value heads, or no
+// attention. It has an MLP of its own width, or no MLP (their modeling_decilm.py).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace rehearse {
 
 namespace {
 
-// Parts that no checkpoint of these has and that are no attention, or no MLP, of another width.
+// Refuses parts that are neither attention nor an MLP of another width. No checkpoint of these models has
+// them.
 void refuse(const JsonReader& part, std::initializer_list<const char*> keys) {
   for (const char* key : keys)
     if (part.has(key) && part.value(key) != false)
@@ -34,7 +35,7 @@ std::int64_t kv_heads_of(const JsonReader& attention, std::int64_t heads) {
   return heads / group;
 }
 
-// Two thirds of the multiple, rounded up to 256 (_ffn_mult_to_intermediate_size).
+// Two thirds of the multiple, rounded up to a multiple of 256 (_ffn_mult_to_intermediate_size).
 std::int64_t width_of(const JsonReader& ffn, std::int64_t hidden) {
   if (ffn.has("intermediate_size")) return ffn.integer("intermediate_size", 1, bounds::kFfnHidden);
   constexpr std::int64_t kStep = 256;
@@ -56,8 +57,8 @@ Model read_nas(const FamilyConfig& config) {
   if (blocks.size() != static_cast<std::size_t>(model.layers))
     config.file().fail("block_configs", "must have an entry for each layer",
                        fmt::format("{} entries, {} layers", blocks.size(), model.layers));
-  // Attention has the width of the first MLP, and MLPs the heads of the first attention: shapes differ in
-  // what a layer has.
+  // Attention layers get the width of the first MLP, and MLPs the heads of the first attention. Shapes then
+  // differ only in sizes that a layer uses.
   LayerShape base = model.own_shape();
   std::vector<LayerShape> shapes;
   bool is_first_attention = true, is_first_mlp = true;

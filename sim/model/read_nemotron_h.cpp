@@ -9,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-// A letter a layer, or in newer files of transformers a name.
+// A letter for each layer; newer files of transformers have a name instead.
 std::string read_pattern(const JsonReader& config, const std::string& letters, const std::string& names) {
   if (config.has(letters) || !config.has(names)) return config.text(letters);
   const std::map<std::string, char> known = {{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}};
@@ -37,7 +37,7 @@ StateSpace read_state_space(const JsonReader& config) {
   return space;
 }
 
-// Balanced by a bias on the router, as DeepSeek-V3's.
+// A bias on the router balances the experts, as in DeepSeek-V3.
 Experts read_latent_experts(const JsonReader& config) {
   Experts experts;
   experts.count = config.integer("n_routed_experts", 1, bounds::kExperts);
@@ -52,7 +52,7 @@ Experts read_latent_experts(const JsonReader& config) {
   return experts;
 }
 
-// Biases of projections that no Work lists here: of the state space's, and of MLPs.
+// Notes biases of projections that have no kernels here: those of the state space and of MLPs.
 void note_biases(const JsonReader& config, Model& model) {
   for (const char* key : {"use_bias", "mamba_proj_bias", "mlp_bias", "attention_bias"})
     if (config.boolean_or(key, false)) model.not_modelled.emplace_back(key);
@@ -72,7 +72,8 @@ void read_hybrid(const JsonReader& config, Model& model) {
     model.state_space = read_state_space(config);
 }
 
-// NVIDIA 2025, Nemotron-H, section 2.1: no positions, squared ReLU; experts and modules since Nemotron 3.
+// NVIDIA 2025, Nemotron-H, section 2.1: no positions, squared ReLU. Experts and MTP layers exist since
+// Nemotron 3.
 Model read_nemotron_h(const FamilyConfig& family) {
   const JsonReader& config = family.file();
   Model model;

@@ -1,4 +1,4 @@
-// What mixes tokens in attention's place, in which layers; and which keys attention sees at all.
+// Which mixers replace attention, and in which layers? Which keys does attention see?
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ Recurrence short_convolution(const FamilyConfig& config, const Model& model) {
   return of;
 }
 
-// Of each layer, 1 where its entry in a list is one of the `recurrent`.
+// For each layer, the mark that `known` has for the layer's entry in the list.
 std::string listed(const FamilyConfig& config, const std::string& part, std::int64_t layers,
                    const std::map<Json, char>& known) {
   const Json& list = config.value(part);
@@ -92,7 +92,7 @@ std::string listed(const FamilyConfig& config, const std::string& part, std::int
   return marks;
 }
 
-// Of each layer, 1 where a list does not name it by number.
+// For each layer, 1 where the list does not contain its number.
 std::string unlisted(const FamilyConfig& config, const std::string& part, std::int64_t layers) {
   std::string marks(static_cast<std::size_t>(layers), '1');
   for (const Json& layer : config.value(part)) {
@@ -155,7 +155,7 @@ void read_indexer(const FamilyConfig& config, Model& model) {
   indexer.top_k =
       config.integer("index_topk", 1, bounds::kPositions / std::max<std::int64_t>(1, indexer.block)) *
       std::max<std::int64_t>(1, indexer.block);
-  // A step and an offset tell the same in older files, by a rule of their class.
+  // Older files give a step and an offset instead, by a rule of their class.
   if (!config.has("indexer_types") && config.file().integer_or("index_topk_freq", 1, 0, bounds::kLayers) > 1)
     config.file().fail("index_topk_freq",
                        "must stand beside indexer_types, which names the layers that score",

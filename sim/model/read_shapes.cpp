@@ -1,4 +1,4 @@
-// Layers of one model whose sizes differ: those that look through a window, or layer by layer.
+// Layers of one model whose sizes differ: layers with a window, or sizes listed layer by layer.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-// What the row calls own_NAME, or what the model has.
+// The sizes that the row calls own_NAME, else the model's.
 LayerShape own_shape_of(const FamilyConfig& config, const Model& model) {
   LayerShape own = model.own_shape();
   own.heads = config.integer_or("own_num_attention_heads", own.heads, 1, bounds::kHeads);
@@ -24,7 +24,7 @@ LayerShape own_shape_of(const FamilyConfig& config, const Model& model) {
   return own;
 }
 
-// One entry a layer: integers or, of widths, multiples of the hidden size.
+// One entry per layer: integers, or for widths multiples of the hidden size.
 const Json& list_of(const FamilyConfig& config, const std::string& part, std::int64_t layers) {
   const Json& list = config.value(part);
   if (!list.is_array() || list.size() != static_cast<std::size_t>(layers))
@@ -43,7 +43,7 @@ std::int64_t entry(const FamilyConfig& config, const std::string& part, std::siz
   return value.get<std::int64_t>();
 }
 
-// apple/OpenELM, make_divisible: to the nearest multiple, but not below nine tenths.
+// apple/OpenELM, make_divisible: rounds to the nearest multiple, but not below nine tenths.
 std::int64_t width_of(const FamilyConfig& config, const std::string& part, std::size_t layer,
                       std::int64_t hidden) {
   const Json& multiple = config.value(part)[layer];
@@ -85,7 +85,7 @@ void read_own_shape(const FamilyConfig& config, Model& model) {
   set_shapes(model, shapes);
 }
 
-// The last layers take keys and values from the last one of their kind before; their MLPs may be twice as
+// The last layers reuse keys and values of the last earlier layer of their kind. Their MLPs may be twice as
 // wide.
 void read_shared_keys(const FamilyConfig& config, Model& model) {
   const std::int64_t sharing = config.integer_or("num_kv_shared_layers", 0, 0, model.layers);

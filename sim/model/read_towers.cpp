@@ -1,5 +1,5 @@
-// How is each tower of a multimodal model built? Vision transformers are told apart by the keys that their
-// configurations in huggingface/transformers have.
+// How is each tower of a multimodal model built? The keys of a configuration in huggingface/transformers
+// identify its vision transformer.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@ namespace {
 constexpr std::array kTowers = {"vision_config", "audio_config",  "vit_config",     "vision_tower_config",
                                 "speech_config", "talker_config", "code2wav_config"};
 
-constexpr std::int64_t kMaxPatch = 1 << 10;  // so that no product of such sizes passes 64 bits
+constexpr std::int64_t kMaxPatch = 1 << 10;  // keeps each multiplication of such sizes within 64 bits
 constexpr std::int64_t kMaxImage = 1 << 14;
 constexpr std::int64_t kMaxMerge = 32;
 
 using Keys = std::initializer_list<const char*>;
 
-// The first of some names of one thing; 0: none has a number from 1 to `max`.
+// The value of the first of several alternative keys; 0: no key has a number from 1 to `max`.
 std::int64_t first_of(const Json& tower, Keys names, std::int64_t max) {
   for (const char* name : names)
     if (tower.contains(name) && tower[name].is_number_integer() && tower[name].get<std::int64_t>() > 0 &&
@@ -74,13 +74,14 @@ class TowerReader {
     return static_cast<std::int64_t>(ratio.get<double>() * static_cast<double>(tower_.layers.hidden));
   }
 
-  // False where the file does not tell enough for a vision transformer: the layers are then known in part.
+  // False where the file does not describe a vision transformer completely: its layers are then known in
+  // part.
   bool read_layers() {
     Model& layers = tower_.layers;
     const std::int64_t depth =
         number({"depth", "num_hidden_layers", "encoder_layers", "n_layers", "vt_num_hidden_layers"},
                bounds::kLayers);
-    // Qwen2-VL's hidden_size is that of the text.
+    // hidden_size of Qwen2-VL is the language model's.
     layers.hidden =
         number({"embed_dim", "hidden_size", "d_model", "width", "vt_hidden_size"}, bounds::kHidden);
     layers.ffn_hidden = width_of_mlp();
@@ -105,20 +106,20 @@ class TowerReader {
     return tower_.is_known;
   }
 
-  // Patches of the only size that an image has; 0: sizes differ, or the file does not tell.
+  // Patches of an image, where all images have one size. 0: sizes differ, or the file gives no size.
   std::int64_t patches() const {
     const std::int64_t side = number({"image_size"}, kMaxImage) / patch_;
     return side * side;
   }
 
-  // Side by side in both directions.
+  // Rows that are merged into one token: a square of them, or one.
   std::int64_t merged() const {
     std::int64_t side = number({"spatial_merge_size"}, kMaxMerge);
     if (side == 0) side = first_of(wrapper_, {"spatial_merge_size"}, kMaxMerge);
     return side > 0 ? side * side : 1;
   }
 
-  // A norm of each row, and two linear layers over those that are merged.
+  // A norm of each row, and two linear layers over merged rows.
   void merge(Norm norm, std::int64_t text) {
     tower_.projector.merged = merged();
     tower_.projector.has_norm = true;
@@ -131,8 +132,8 @@ class TowerReader {
     return width > 0 ? width : text_;
   }
 
-  // modeling_qwen3_vl.py: Qwen3VLVisionModel, and Qwen3VLVisionPatchMerger for the last layer and for each of
-  // deepstack_visual_indexes.
+  // modeling_qwen3_vl.py: Qwen3VLVisionModel. A Qwen3VLVisionPatchMerger serves the last layer, and another
+  // each of deepstack_visual_indexes.
   void qwen3() {
     tower_.patch_bias = true;
     tower_.layers.positions = Positions::rotary;
@@ -144,7 +145,7 @@ class TowerReader {
     tower_.is_exact = true;
   }
 
-  // modeling_qwen2_5_vl.py: layers but those of fullatt_block_indexes look at squares of window_size.
+  // modeling_qwen2_5_vl.py: layers other than fullatt_block_indexes attend within squares of window_size.
   void qwen2_5() {
     Model& layers = tower_.layers;
     layers.positions = Positions::rotary;
@@ -169,7 +170,7 @@ class TowerReader {
     tower_.is_exact = true;
   }
 
-  // modeling_pixtral.py, and the projectors of modeling_mistral3.py and modeling_llava.py.
+  // modeling_pixtral.py, with the projectors of modeling_mistral3.py and modeling_llava.py.
   void pixtral() {
     Model& layers = tower_.layers;
     layers.positions = Positions::rotary;
@@ -202,7 +203,7 @@ class TowerReader {
     tower_.is_exact = says(wrapper_, "model_type", "llava") && patches() > 0;
   }
 
-  // modeling_siglip.py: SiglipVisionTransformer, and the projector of modeling_gemma3.py, which takes means.
+  // modeling_siglip.py: SiglipVisionTransformer. The projector of modeling_gemma3.py averages rows.
   void siglip() {
     tower_.patch_bias = tower_.norm_after = true;
     const std::int64_t tokens = first_of(wrapper_, {"mm_tokens_per_image"}, kMaxImage * kMaxImage);
@@ -234,14 +235,14 @@ class TowerReader {
   Tower tower_;
 };
 
-// What is known of its size, in words.
+// The known part of the tower's size, as text.
 std::string shape_of(const Tower& tower) {
   const Model& layers = tower.layers;
   if (layers.layers == 0 || layers.hidden == 0 || layers.ffn_hidden == 0) return "";
   if (tower.is_exact)
     return fmt::format(" ({} layers of width {}, {} parameters)", layers.layers, layers.hidden,
                        count_tower(tower));
-  // Attention and MLP of each layer: the rest is some hundredths.
+  // Attention and MLP of each layer: other parts are a few hundredths.
   const auto width = static_cast<double>(layers.hidden), ffn = static_cast<double>(layers.ffn_hidden);
   const double size =
       static_cast<double>(layers.layers) * width * (4 * width + (layers.gated_mlp ? 3 : 2) * ffn);
@@ -256,7 +257,7 @@ std::vector<Tower> read_towers(const Json& config, std::int64_t text_width) {
   for (const char* key : kTowers)
     if (config.contains(key) && config[key].is_object() && !config[key].empty())
       towers.push_back(TowerReader(config, key, text_width).read());
-  // Qwen's Omni models.
+  // Omni models of Qwen.
   if (config.contains("thinker_config") && config["thinker_config"].is_object())
     std::ranges::move(read_towers(config["thinker_config"], text_width), std::back_inserter(towers));
   return towers;

@@ -10,11 +10,11 @@ namespace rehearse {
 
 namespace {
 
-// 1 for each layer that looks through the window, or whose keys are those of a chunk.
+// 1 for each layer with the window, or with attention inside chunks.
 std::string of_types(const FamilyConfig& config, std::int64_t layers) {
   const std::string windowed = config.boolean("window_in_chunks") ? "chunked_attention" : "sliding_attention";
   const Json& types = config.value("layer_types");
-  // Step 3.5 lists its layers of multi-token prediction, too.
+  // Step 3.5 also lists its MTP layers.
   const std::int64_t further = config.file().integer_or("num_nextn_predict_layers", 0, 0, bounds::kMtpLayers);
   const auto count = static_cast<std::size_t>(layers);
   if (!types.is_array() ||
@@ -34,7 +34,7 @@ std::string of_types(const FamilyConfig& config, std::int64_t layers) {
   return marks;
 }
 
-// "LLLG": L looks through the window; the last layer sees all keys (transformers, Exaone4Config).
+// "LLLG": L has the window. The last layer sees all keys (transformers, Exaone4Config).
 std::string of_letters(const FamilyConfig& config, const std::string& letters, std::int64_t layers) {
   if (letters.empty() || letters.find_first_not_of("LG") != std::string::npos)
     config.fail("sliding_window_pattern", "must have L and G only", fmt::format("found \"{}\"", letters),
@@ -46,7 +46,8 @@ std::string of_letters(const FamilyConfig& config, const std::string& letters, s
   return marks;
 }
 
-// Llama 4's and SmolLM 3's list has 1 for layers with rotary positions; Llama 4's look through chunks.
+// The list of Llama 4 and SmolLM 3 has 1 for layers with rotary positions. In Llama 4, those layers attend
+// inside chunks.
 std::string of_rotary(const FamilyConfig& config, std::int64_t layers) {
   const Json& list = config.value("no_rope_layers");
   std::string marks;
@@ -79,7 +80,7 @@ std::string listed_marks(const FamilyConfig& config, const std::string& part, st
   return marks;
 }
 
-// As a step where layer l sees all keys when (l + 1) % step == 0, else layer by layer.
+// Stores a step (layer l sees all keys when (l + 1) % step == 0) where one fits the marks, else the marks.
 void set_windows(Model& model, const std::string& marks) {
   const std::size_t first = marks.find('0');
   model.full_every = first == std::string::npos ? 0 : static_cast<std::int64_t>(first) + 1;
@@ -95,7 +96,7 @@ void set_windows(Model& model, const std::string& marks) {
 
 void read_windows(const FamilyConfig& config, Model& model) {
   const std::int64_t window = config.integer_or("sliding_window", 0, 1, bounds::kPositions);
-  // Files of Qwen name a window even where it is switched off. Layers from max_window_layers on use it.
+  // Qwen's files name a window even where it is switched off. Layers from max_window_layers on use it.
   const std::int64_t full = config.integer_or("max_window_layers", 0, 0, bounds::kLayers);
   std::string marks(static_cast<std::size_t>(model.layers), '1');
   if (config.has("window_marks")) {

@@ -26,7 +26,7 @@ struct Repository {
   std::string id() const { return owner + "/" + name; }
 };
 
-// As Hugging Face allows it (huggingface_hub, utils/_validators.py, validate_repo_id).
+// Characters that Hugging Face allows (huggingface_hub, utils/_validators.py, validate_repo_id).
 bool is_word_of_id(const std::string& word) {
   constexpr std::size_t kLongest = 96;
   const auto fits = [](unsigned char letter) {
@@ -36,8 +36,8 @@ bool is_word_of_id(const std::string& word) {
          std::ranges::all_of(word, fits);
 }
 
-// Its last two words. A scenario's path begins with the folder of the scenario, which is there; no folder of
-// the owner's name is.
+// The last two words of `text`. A scenario puts its own folder in front of a path, and that folder exists. A
+// folder with the owner's name does not exist.
 std::optional<Repository> repository_of(std::string text) {
   const std::size_t host = text.find(kHost);
   const bool is_address = host != std::string::npos;
@@ -51,7 +51,8 @@ std::optional<Repository> repository_of(std::string text) {
   return before.empty() || fs::is_directory(before, error) ? std::optional(found) : std::nullopt;
 }
 
-// Without the endings of what was trained further in the same shape, and the owner's name in front.
+// The name in lower case, without the endings of variants of the same shape and without "meta-" after the
+// owner.
 std::string shape_of(const std::string& id) {
   std::string name = in_lower_case(id);
   for (const char* ending : {"-instruct", "-chat", "-base", "-hf"})
@@ -60,7 +61,7 @@ std::string shape_of(const std::string& id) {
   return name;
 }
 
-// The repository that a shipped model was taken from; "" where it came from elsewhere.
+// The repository that a shipped model was taken from; "": another source.
 std::string source_of(const std::string& model) {
   const Json json = read_json_file(model_file(model));
   const std::string source = json.value("_source", "");

@@ -6,8 +6,8 @@ namespace rehearse {
 
 namespace {
 
-// transformers says text_config; InternVL llm_config, DeepSeek-VL language_config, Qwen's Omni models
-// thinker_config, in which text_config stands again.
+// Key of the language model: text_config in transformers, llm_config in InternVL, language_config in
+// DeepSeek-VL. Qwen's Omni models have thinker_config, which has a text_config inside.
 constexpr std::array kTexts = {"text_config", "llm_config", "language_config", "thinker_config"};
 
 bool is_part(const Json& config, const char* key) {
@@ -17,7 +17,7 @@ bool is_part(const Json& config, const char* key) {
          part.contains("text_config");
 }
 
-// What the wrapper says for all its parts, and the parts beside the text.
+// The text part, with the wrapper's keys for all parts and with the parts beside the text.
 Json with_wrapper(const Json& wrapper, const char* text) {
   Json part = wrapper[text];
   for (const auto& [key, value] : wrapper.items()) {
@@ -25,7 +25,7 @@ Json with_wrapper(const Json& wrapper, const char* text) {
     const bool is_shared = key == "tie_word_embeddings" || key == "quantization_config";
     if ((is_beside || is_shared) && !part.contains(key)) part[key] = value;
   }
-  // Older files of some wrappers leave it out: the wrapper's own row says what its text is like.
+  // Older files of some wrappers lack model_type: the wrapper's own row then describes the text.
   if (!part.contains("model_type") && !part.contains("architectures") && wrapper.contains("model_type"))
     part["model_type"] = wrapper["model_type"];
   return part;

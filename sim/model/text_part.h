@@ -5,8 +5,8 @@
 
 namespace rehearse {
 
-// The configuration of the language model inside `config`, with what the wrapper says for all its parts; else
-// `config` itself.
+// The configuration of the language model inside `config`, with the keys that the wrapper states for all its
+// parts. Where there is no such part: `config` itself.
 JsonReader text_part(const JsonReader& config);
 
 }  // namespace rehearse

@@ -13,19 +13,19 @@ constexpr const char* kChunks = "attention_chunk_size";
 constexpr const char* kEncoder = "is_encoder_decoder";
 constexpr const char* kLogitCap = "final_logit_softcapping";
 
-// Keys that cost time or memory wherever they hold anything but nothing.
+// Keys that cost time or memory unless their value means "not used".
 constexpr std::array kCostly = {
     "add_cross_attention",      // a second attention in every layer
     kChunks,                    // attention inside chunks of the sequence
-    "audio_config",             // an encoder of sound in front
+    "audio_config",             // an audio encoder before the language model
     "attn_logit_softcapping",   // one more pass over the scores
     "encoder_layers",           // an encoder beside the decoder
     kLogitCap,                  // one more pass over the logits
-    kEncoder,                   // likewise
-    kFurtherTokens,             // multi-token prediction: more layers and heads
+    kEncoder,                   // an encoder beside the decoder
+    kFurtherTokens,             // multi-token prediction (MTP): more layers and heads
     "quantization_config",      // weights in another type than the plan's
     "reorder_and_upcast_attn",  // attention scores in fp32
-    "vision_config",            // an image encoder in front
+    "vision_config",            // an image encoder before the language model
 };
 
 // Llama 4's chunks are read as windows. MiMo-V2's files state the sliding window a second time.
@@ -33,7 +33,7 @@ bool says_the_window(const Json& chunk, const Model& model) {
   return model.window_in_chunks || (model.window > 0 && chunk == model.window);
 }
 
-// What transformers writes for "not used".
+// Values that transformers writes for "not used".
 bool is_nothing(const Json& value) {
   return value.is_null() || value == false || (value.is_number() && value == 0) ||
          ((value.is_array() || value.is_object() || value.is_string()) && value.empty());

@@ -147,7 +147,7 @@ void check_compressed(Rules& rules, const Model& model, const CompressedAttentio
               fmt::format("heads = {}, groups = {}", model.heads, of.groups));
 }
 
-// What the letters of a pattern ask for is there.
+// The parts that the letters of a pattern need must exist.
 void check_pattern(Rules& rules, const Model& model, const std::string& what, const std::string& pattern) {
   const std::string values = fmt::format("\"{}\"", pattern);
   rules.holds(pattern.find_first_not_of("M*-E") == std::string::npos, what + " has M, *, - and E only",

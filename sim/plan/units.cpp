@@ -16,7 +16,7 @@ void join(Unit& unit, const Unit& other) {
 
 std::vector<Unit> units(const Work& work, int stage) {
   std::vector<Unit> units;
-  Unit before;  // of blocks ahead of the first layer
+  Unit before;  // blocks ahead of the first layer
   for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)]) {
     const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
     const double experts = block.expert_parameters(), dense = block.parameters() - experts;

@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// The blocks of the layers met so far, by what a layer is like and what recompute makes of it.
+// The blocks of all layers so far, by the sort of a layer and the kind of its recompute.
 struct LayerBlocks {
   Work& work;
   const Model& model;
@@ -26,7 +26,7 @@ struct LayerBlocks {
   }
 };
 
-// Runs of consecutive layers of one kind, in order.
+// Adds runs of consecutive layers with one block, in order.
 void add_layers(LayerBlocks& blocks, const Stage& stage, std::vector<Repeated>& part) {
   std::int64_t layer = stage.first_layer;
   for (const LayerRun& run : layer_runs(blocks.plan, stage.layers)) {
@@ -103,8 +103,8 @@ double Work::saved_bytes(int stage) const {
 
 namespace {
 
-// PyTorch gathers into one tensor and copies that to the places that Megatron-LM (mpu/random.py,
-// gather_split_1d_tensor) and DeepSpeed (runtime/utils.py, PartitionedTensor.full) name.
+// PyTorch gathers into one tensor. It then copies that to the output tensors that Megatron-LM (mpu/random.py,
+// gather_split_1d_tensor) and DeepSpeed (runtime/utils.py, PartitionedTensor.full) pass.
 Block arrival_block(const Tensor& whole) {
   Block block;
   block.kind = BlockKind::arrival;
@@ -117,7 +117,7 @@ Block arrival_block(const Tensor& whole) {
   return block;
 }
 
-// Patches, layers and projectors, ahead of the embedding.
+// Adds the patches, layers and projectors of a tower, ahead of the embedding.
 void add_tower(const Tower& tower, const Plan& plan, Work& work, std::vector<Repeated>& part) {
   const auto add = [&](Block block) {
     part.push_back({static_cast<int>(work.blocks.size()), 1});

@@ -41,7 +41,7 @@ TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, 
   return output;
 }
 
-// The kind of each token, read with its word.
+// Adds token-type embeddings, read with the token embeddings.
 TensorId add_types(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
   const TensorId table = b.parameter("type_table", Shape::elements(model.token_types, shape.hidden));
   const TensorId output = b.activation("typed", shape.row_elements());
@@ -56,8 +56,8 @@ TensorId add_types(BlockBuilder& b, const Model& model, const Shape& shape, Tens
   return output;
 }
 
-// Tables of biases of attention scores, which each rank has for its heads. What they add inside of attention
-// is not costed.
+// Tables of attention-score biases; each rank has those of its heads. Their addition inside attention is not
+// costed.
 TensorId add_relative_positions(BlockBuilder& b, const Model& model, TensorId rows) {
   const TensorId table =
       b.parameter("relative_table", Shape::elements(model.relative_positions, b.shape().heads));
@@ -82,7 +82,8 @@ TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
   if (model.token_types > 0) rows = add_types(b, model, shape, rows);
   if (model.relative_positions > 0) rows = add_relative_positions(b, model, rows);
   if (model.embedding_norm) rows = normalise(b, "word_norm", model.norm, rows, shape.hidden);
-  // The decoder's words, whose table is the encoder's; its sum over them is left out.
+  // A norm of the decoder's token embeddings, whose table is the encoder's. The table's sum over them is
+  // omitted.
   if (model.embedding_norm && model.encoder_layers > 0)
     rows = normalise(b, "decoder_word_norm", model.norm, rows, shape.hidden);
   return model.dropout ? drop_out(b, "embedding_dropout", rows, "dropped") : rows;
@@ -91,7 +92,7 @@ TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
 Block embedding_block(const Model& model, const Plan& plan) {
   const Tower* const tower = tower_of_step(model, plan);
   Shape shape = shape_on_one_rank(model, plan);
-  if (tower != nullptr) {  // each rank has all words until images are among them
+  if (tower != nullptr) {  // each rank has all token embeddings until images are placed among them
     shape.sequence_parallel = shape.tp_comm_overlap = false;
     shape.rows = shape.tokens;
   }

@@ -10,15 +10,15 @@ namespace rehearse {
 
 namespace {
 
-// Loaders hand over fp32.
+// Data loaders deliver fp32.
 constexpr double kPixelBytes = 4;
 
 Shape shape_of(const Tower& tower, const Plan& plan) {
   return shape_on_one_rank(tower.layers, tower_plan(plan, tower));
 }
 
-// A convolution whose stride is its size (Dosovitskiy et al. 2021, section 3.1): a GEMM over patches, of
-// which nobody asks for the gradient. Every tensor-parallel rank computes all of it.
+// A convolution whose stride is its size (Dosovitskiy et al. 2021, section 3.1). It is a GEMM over patches,
+// and no kernel needs the gradient of the patches. Every tensor-parallel rank computes all of it.
 TensorId embed_patches(BlockBuilder& b, const Tower& tower, const Shape& shape) {
   const double numbers = Shape::elements(shape.tokens, tower.patch_inputs);
   const TensorId loaded = b.batch("pixels", numbers, kPixelBytes), pixels = b.activation("patches", numbers);
@@ -47,7 +47,7 @@ TensorId embed_patches(BlockBuilder& b, const Tower& tower, const Shape& shape) 
   return rows;
 }
 
-// Rows of each image, and what is learned for each place in it: one kernel reads and writes all rows.
+// Adds the learned row of each position in an image. One kernel reads and writes all rows.
 TensorId add_table(BlockBuilder& b, const Tower& tower, const Shape& shape, TensorId rows) {
   const std::int64_t learned = tower.layers.max_positions + (tower.class_row ? 1 : 0);
   if (learned == 0) return rows;
@@ -64,13 +64,13 @@ TensorId add_table(BlockBuilder& b, const Tower& tower, const Shape& shape, Tens
   return output;
 }
 
-// Between rows and tokens of the language model.
+// The map from rows to tokens of the language model.
 struct Projection {
   const Tower& tower;
-  Shape shape;              // of the tokens
-  std::int64_t tokens = 0;  // of all images
+  Shape shape;              // shape of the tokens
+  std::int64_t tokens = 0;  // tokens of all images
 
-  // `linear` outputs of each rank from `from` wide tokens, which all ranks have.
+  // A layer with `to` outputs on each rank. Its input is `from` wide, and all ranks have it.
   ColumnLinear linear(BlockBuilder& b, const std::string& name, TensorId input, std::int64_t from,
                       std::int64_t to) const {
     ColumnLinear linear{name, input};
@@ -92,7 +92,7 @@ struct Projection {
     return means;
   }
 
-  // Column-parallel and then row-parallel, as an MLP.
+  // A column-parallel and then a row-parallel layer, as in an MLP.
   TensorId map_twice(BlockBuilder& b, TensorId input, std::int64_t from, std::int64_t between) const {
     const std::int64_t share = (between + shape.tp - 1) / shape.tp;
     const TensorId up = column_linear(b, shape, linear(b, "projector_up", input, from, share)).front();
@@ -197,9 +197,9 @@ double image_elements(const Model& model, const Plan& plan, const Tower& tower) 
   return Shape::elements(plan.micro_batch * plan.images * image_tokens(plan, tower), model.hidden);
 }
 
-// transformers calls masked_scatter: a copy of the words that images are written to. Its gradients are a
-// masked_fill and a masked_select, which read all rows (PyTorch, tools/autograd/derivatives.yaml).
-// Megatron-LM then keeps each rank's own rows, and gathers their gradient
+// transformers calls masked_scatter: it copies the token embeddings and writes images into the copy. Its
+// gradients are a masked_fill and a masked_select, which read all rows (PyTorch,
+// tools/autograd/derivatives.yaml). Megatron-LM then keeps each rank's own rows, and gathers their gradient
 // (core/models/multimodal/llava_model.py).
 TensorId place_images(BlockBuilder& b, const Plan& plan, TensorId words, TensorId images) {
   const TensorId placed = b.activation("words_and_images", b[words].elements);

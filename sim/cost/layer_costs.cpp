@@ -9,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-// Blocks of a tower, embedding, every layer and head as stages of their own.
+// Each block of a tower, the embedding, every layer and the head become stages of their own.
 Work in_pieces(const Model& model, Plan plan) {
   plan.layers_per_stage.assign(static_cast<std::size_t>(plan.stages()), 0);
   plan.layers_per_stage.front() = static_cast<int>(model.layers);
@@ -26,12 +26,12 @@ Work in_pieces(const Model& model, Plan plan) {
 }  // namespace
 
 LayerCosts layer_costs(const Model& model, const Plan& plan, const Cluster& cluster, const Profile& profile) {
-  Plan looping = plan;  // pieces are more stages than a V has
+  Plan looping = plan;  // there are more pieces than a V schedule has stages
   looping.schedule = ScheduleName::interleaved;
   const Work pieces = in_pieces(model, looping);
   const std::vector<StageTimes> times = price(pieces, looping, cluster, profile).times.stages;
-  // Ahead of the layers a tower and the embedding, which stay on the first stage. Behind them modules of
-  // multi-token prediction and the head, which stay on the last.
+  // Ahead of the layers come a tower and the embedding, which stay on the first stage. MTP layers and the
+  // head follow them, and stay on the last stage.
   LayerCosts costs;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const StageTimes& piece = times[i];
@@ -50,7 +50,7 @@ LayerCosts layer_costs(const Model& model, const Plan& plan, const Cluster& clus
 std::vector<std::vector<int>> splits_by_cost(const LayerCosts& costs, const Plan& plan) {
   const auto layers = static_cast<int>(costs.layers.size());
   const std::vector<int> by_stage = balanced_split(costs, plan.stages());
-  const std::vector<int> filled = filled_split(layers, plan.stages());  // the even one where there is one
+  const std::vector<int> filled = filled_split(layers, plan.stages());  // the even split where one exists
   const auto over_ranks = [&](const std::vector<int>& split) {
     return balanced_over_ranks(costs, split, [&](int stage) { return pipeline_rank_of(stage, plan); });
   };

@@ -76,7 +76,7 @@ class ScenarioReader {
   }
   std::string resolved(const std::string& key) const { return resolved(top_.text(key), "/" + key); }
 
-  // What of the cluster is other than its file says.
+  // Changes to the values in the cluster's file.
   Json cluster_changes() {
     if (!top_.has("cluster_changes")) return Json::object();
     const Json changes = top_.object("cluster_changes").json();
@@ -84,7 +84,7 @@ class ScenarioReader {
     return changes;
   }
 
-  // Written out, or by name.
+  // The model: an object in the scenario, or a name.
   Model read_named_model(Inputs& inputs) const {
     const bool is_inline = top_.has("model") && top_.value("model").is_object();
     return is_inline ? read_inline_model(top_.value("model"), source_.file, "/model")
@@ -95,7 +95,7 @@ class ScenarioReader {
     scenario_.notes.push_back(fmt::format("model {}: {}", scenario_.experiment.model.name, note));
   }
 
-  // A tower is in the step where the plan has images.
+  // A step includes the tower where the plan has images.
   void towers() {
     Experiment& experiment = scenario_.experiment;
     const bool has_images = experiment.plan.images > 0;
@@ -147,7 +147,7 @@ class ScenarioReader {
     static const std::map<std::string, Fold> folds = {{"auto", Fold::replicas}, {"none", Fold::none}};
     experiment.engine = top_.choice_or("engine", Engine::simgrid, engines);
     experiment.fold = top_.choice_or("fold", Fold::replicas, folds);
-    top_.has("plan");  // read as an object of its own
+    top_.has("plan");  // it is read as a separate object
   }
 
   // A split by cost needs prices.
@@ -193,11 +193,11 @@ class ScenarioReader {
     read("vpp");
     scenario_.splits_by_cost = read_layers(plan_, scenario_.experiment.model, plan);
     if (!named && plan.vpp > 1) plan.schedule = ScheduleName::interleaved;
-    // Megatron-LM overlaps pipeline messages only when interleaving; split backwards leave them room.
+    // Megatron-LM overlaps pipeline messages only when interleaving. Split backwards leave them room.
     plan.overlap_p2p = traits(plan.schedule).overlaps_p2p && !plan.launch_blocking;
   }
 
-  // By its own name, in any case, or by one that others give it.
+  // The schedule of this name, in any case. Other projects' names of it also count.
   ScheduleName schedule_of(const std::string& given) {
     const ScheduleTraits* const found = schedule_named(given);
     if (found == nullptr) return plan_.choice("schedule", by_name(kScheduleNames));
@@ -216,7 +216,7 @@ class ScenarioReader {
     experiment.plan.overlap_p2p = !experiment.plan.launch_blocking;
   }
 
-  // Read as the schedule whose stages lie so; its search needs every other field first.
+  // Sets a schedule with the same layout of stages. The search for an order needs every other field first.
   void order_to_seek() {
     Plan& plan = scenario_.experiment.plan;
     scenario_.schedule_search = ScheduleSearch();
@@ -252,7 +252,7 @@ class ScenarioReader {
     }
   }
 
-  // Read first, because they decide what the others are by default.
+  // Reads these fields first: they decide the defaults of others.
   void framework() {
     Plan& plan = scenario_.experiment.plan;
     for (const char* key : {"precision", "zero"}) read(key);
@@ -264,7 +264,7 @@ class ScenarioReader {
     if (plan.launch_blocking) plan.overlap_grad_reduce = plan.tp_backward_overlap = false;
   }
 
-  // "megatron-core", or with its version: "megatron-core@0.12".
+  // "megatron-core", or the name with its version: "megatron-core@0.12".
   void framework_named() {
     Plan& plan = scenario_.experiment.plan;
     if (!plan_.has("framework")) return;
@@ -272,7 +272,7 @@ class ScenarioReader {
     if (use_framework(given, plan)) return;
     const std::string name = given.substr(0, given.find('@'));
     const auto frameworks = by_name(kFrameworks);
-    if (!frameworks.contains(name)) plan_.choice("framework", frameworks);  // says which there are
+    if (!frameworks.contains(name)) plan_.choice("framework", frameworks);  // the error lists the known names
     const FrameworkTraits& known = traits(frameworks.at(name));
     std::vector<std::string> versions;
     for (const char* version : known.versions) versions.push_back(name + "@" + version);
@@ -280,8 +280,7 @@ class ScenarioReader {
                versions.empty() ? name : join(versions));
   }
 
-  // Configurations name the modules of multi-token prediction that a model was trained with, which only
-  // Megatron core trains.
+  // Configurations name the MTP layers that a model was trained with. Only Megatron core trains them.
   void predictions() {
     Experiment& experiment = scenario_.experiment;
     std::int64_t& modules = experiment.model.mtp_layers;
@@ -292,10 +291,10 @@ class ScenarioReader {
     modules = plan_.integer_or("mtp_num_layers", trains ? modules : 0, 0, bounds::kMtpLayers);
   }
 
-  // All that have not been read yet, after the defaults that depend on others.
+  // Reads all remaining fields, after the defaults that depend on other fields.
   void fields() {
     Plan& plan = scenario_.experiment.plan;
-    // Megatron-LM splits experts as the other layers, unless told otherwise.
+    // By default, Megatron-LM splits experts like other layers.
     plan.etp = scenario_.experiment.model.experts ? plan.tp : 1;
     for (const char* key : {"recipe", "fp8_scaling", "cuda_graph_modules"}) read(key);
     const bool once =
@@ -307,7 +306,7 @@ class ScenarioReader {
         read_field(plan_, field, plan);
     const int sms = scenario_.experiment.cluster.gpu.multiprocessors;
     for (const char* key : {"tp_comm_proj_sms", "tp_comm_fc2_sms", "moe_dispatcher_sms"})
-      if (plan_.has(key) && sms > 0) plan_.integer(key, 0, sms - 1);  // the GEMM needs one
+      if (plan_.has(key) && sms > 0) plan_.integer(key, 0, sms - 1);  // the GEMM needs one multiprocessor
   }
 
   void conditions() {
@@ -341,7 +340,8 @@ class ScenarioReader {
 
 }  // namespace
 
-// A value that a flag set is called by its flag; without a scenario file every value is.
+// Names a value by its flag where a flag set it. Without a scenario file, every value counts as set by a
+// flag.
 Violation in_users_words(Violation violation, const ScenarioSource& source) {
   if (violation.file.empty()) violation.file = source.file;
   if (violation.file != source.file) return violation;

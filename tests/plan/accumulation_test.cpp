@@ -1,4 +1,4 @@
-// Who adds a microbatch's gradients to those of the ones before, and what moves for it?
+// Which kernels add a microbatch's gradients to earlier ones, and how many bytes do they move?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ Plan plan_of(Framework framework, Precision precision, int microbatches) {
   return plan;
 }
 
-// Megatron-LM of April 2021: of 4 gradients in fp16 the last 3 are read, added and written.
+// Megatron-LM of April 2021: the last 3 of 4 gradients in fp16 are read, added and written.
 TEST(Accumulation, OfFp16GradientsIsLeftToAutograd) {
   EXPECT_THAT(addition_bytes(plan_of(Framework::megatron_2021, Precision::fp16, 4)),
               ElementsAre(6 * 3 / 4.0));
@@ -55,7 +55,7 @@ TEST(Accumulation, IsPartOfAProductsResultsWhereFused) {
   EXPECT_EQ(result_bytes(), 0) << "written once";
 }
 
-// A table's gradient is made whole in bf16, read again and added to the one in fp32.
+// A table's gradient is made whole in bf16, read and added to the fp32 gradient.
 TEST(Accumulation, OfATablesGradientIsNoProducts) {
   const Model model = read_model("llama2-7b");
   Plan plan;

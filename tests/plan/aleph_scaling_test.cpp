@@ -1,4 +1,4 @@
-// What the recipe of Aleph Alpha's Scaling decides, and what its kernels move.
+// Which options does the recipe of Aleph Alpha's Scaling set, and which bytes do its kernels move?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,8 @@ TEST(AlephScaling, SplitProjectionsMultiplyAsMuchAsOne) {
   EXPECT_DOUBLE_EQ(flops(scaling(2)), flops(one));
 }
 
-// Of whole rows: 8 bytes a logit of fp32 copy and softmax, whatever the ranks, and the copies of the gather.
+// The loss takes whole rows, for any number of ranks: 8 bytes per logit of fp32 copy and softmax, and the
+// copies of the gather.
 TEST(AlephScaling, EachRankTakesTheLossOfAllLogits) {
   const Block alone = block_of(scaling(1), "head"), of_two = block_of(scaling(2), "head");
   EXPECT_EQ(moved(alone, alone.forward, "log_softmax"), moved(of_two, of_two.forward, "log_softmax"));
@@ -107,7 +108,7 @@ TEST(AlephScaling, FullRecomputeRunsEmbeddingAndHeadAgainButNotTheLoss) {
   EXPECT_THAT(names(block_of(c, "embedding").recompute), Contains("words_all_reduce"));
 }
 
-// Halves of a tensor count as read whole.
+// A half of a tensor counts as if the whole tensor were read.
 TEST(AlephScaling, RotatesInHalves) {
   const Block layer = block_of(scaling(1), "layer");
   const double elements = kTokens * kHidden;

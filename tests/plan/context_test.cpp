@@ -16,7 +16,7 @@ Case context_case(int cp, ContextExchange exchange) {
   return c;
 }
 
-// By op, over the context-parallel group.
+// Bytes of the op over the context-parallel group.
 double moved(const std::vector<Kernel>& kernels, CollectiveOp op) {
   double bytes = 0;
   for (const Kernel& kernel : kernels) {
@@ -80,7 +80,7 @@ RC_GTEST_PROP(Context, SavesOneShareOfTheLayer, ()) {
       *rc::gen::element(ContextExchange::ring, ContextExchange::gather, ContextExchange::all_to_all);
   const double cp = *rc::gen::element(2, 4, 8);
   const double alone = saved_bytes(layer_of(context_case(1, exchange)));
-  // The output stays as the attention made it and, for the projection, as it is exchanged.
+  // Two copies of the output stay: the attention's, and for the projection the one after the all-to-all.
   const double twice = exchange == ContextExchange::all_to_all ? 2 * kHidden * kSeq : 0;
   RC_ASSERT(saved_bytes(layer_of(context_case(int(cp), exchange))) == (alone + twice) / cp);
 }
@@ -95,7 +95,7 @@ RC_GTEST_PROP(Context, DividesTheAttentionEvenly, ()) {
 
 RC_GTEST_PROP(Windows, CountTheKeysThatAQuerySees, ()) {
   const std::int64_t seq = *rc::gen::inRange(1, 300), window = *rc::gen::inRange(1, 400);
-  double area = 0;  // under the causal line, as the area that full squares halve
+  double area = 0;  // area under the causal line; full squares are halved
   for (std::int64_t i = 0; i < seq; ++i) {
     const double top = double(i + 1), bottom = double(i), w = double(window);
     area += top <= w ? (top + bottom) / 2 : w;

@@ -26,7 +26,7 @@ Case preset(const std::string& name, int ep) {
   return c;
 }
 
-// Parameters that multiply an activation, each in two FLOPs a token and pass.
+// Parameters that multiply an activation: two FLOPs each per token and pass.
 double multiplying(const Model& m) {
   const ParameterCount count = count_parameters(m);
   const double biases = m.experts->router_bias ? double(m.experts->count * count.sparse_layers) : 0;
@@ -35,7 +35,7 @@ double multiplying(const Model& m) {
 
 TEST(ExpertFlops, OfMixtralAreSixTimesTheActiveParametersAndTheScores) {
   const Case c = preset("mixtral-8x7b", 8);
-  const double attention = 12.0 * 4096 * 4096 * 32;  // three passes of 4 s h a layer
+  const double attention = 12.0 * 4096 * 4096 * 32;  // three passes of 4 s h per layer
   const double a_token = count_flops(make_work(c.model, c.plan), c.plan).model() / 4096;
   EXPECT_DOUBLE_EQ(a_token, 6 * multiplying(c.model) + attention);
   EXPECT_NEAR(multiplying(c.model), 12.9e9, 0.02 * 12.9e9);  // 12.9 B: Jiang et al. 2024, section 1
@@ -70,7 +70,7 @@ RC_GTEST_PROP(ExpertFlops, DoNotDependOnTheSplitOverRanks, ()) {
   Plan alone;
   alone.seq = c.plan.seq;
   alone.micro_batch = c.plan.micro_batch;
-  alone.fused_attention = c.plan.fused_attention;  // else scores outside a window are multiplied too
+  alone.fused_attention = c.plan.fused_attention;  // else scores outside a window count too
   const double whole = count_flops(make_work(c.model, alone), alone).model();
   RC_ASSERT(std::abs(count_flops(make_work(c.model, c.plan), c.plan).model() - whole) < 1e-12 * whole);
 }
@@ -89,7 +89,7 @@ RC_GTEST_PROP(ExpertParameters, OfAllRanksAreTheModels, ()) {
   Case c = any_case();
   c.plan.tp = 1;
   add_experts(c, false);
-  c.model.experts->linear_bias &= c.plan.etp == 1;  // else each of the ranks holds all of the last bias
+  c.model.experts->linear_bias &= c.plan.etp == 1;  // else each of these ranks holds the whole last bias
   c.model.tied_embeddings = false;
   const Work work = make_work(c.model, c.plan);
   double sum = 0;
@@ -154,7 +154,7 @@ TEST(ExpertBytes, OfExpertTensorParallelismGatherAndScatterWhatTheGroupReceived)
   EXPECT_EQ(std::get<Gemm>(kernel_called(layer.forward, "experts_down").what).k, 14336 / 2);
 }
 
-// One expert that every token visits multiplies as the dense MLP does.
+// One expert that every token visits has the GEMMs of the dense MLP.
 TEST(ExpertKernels, OfASingleExpertAreTheDenseMlp) {
   Model model = llama(1, 256, 4, 4, 512, 1000);
   const Work dense = make_work(model, {});
@@ -187,7 +187,7 @@ TEST(ExpertKernels, AddUpRowsInMemoryWhereThePermutationIsNotFused) {
   EXPECT_EQ(kinds("sort_by_expert"), std::pair(Pointwise::rows_by_expert, Pointwise::rows_by_source));
 }
 
-// Megatron core's Fp8Padding; HybridEP pads as it permutes, and a capacity is a multiple as a rule.
+// Megatron core's Fp8Padding aligns rows. HybridEP pads as it permutes. A capacity is taken as a multiple.
 TEST(ExpertKernels, AlignRowsThatHappenToComeForProductsInFp8) {
   Case c = preset("mixtral-8x7b", 4);
   const auto aligned = [&c] {
@@ -224,8 +224,8 @@ TEST(ExpertBlocks, FollowTheOrderOfDenseAndSparseLayers) {
   EXPECT_EQ(repeats(1), (List{{"sparse_layer", 3}, {"head", 1}}));
 }
 
-// Attention part 8h + 8 kv + 4 a + 4 h of a dense layer; then scores 2E, choices 4k, and for each chosen row
-// its input 2h, weight 4, gate and up 4f and their product 2f.
+// Bytes per token. Attention part of a dense layer: 8h + 8 kv + 4 a + 4 h. Scores 2E and choices 4k. For each
+// chosen row: input 2h, weight 4, gate and up 4f, and gate times up 2f.
 TEST(ExpertSavedBytes, OfAMixtralLayerAreThoseOfItsChosenRows) {
   const Case c = preset("mixtral-8x7b", 8);
   const double h = 4096, f = 14336, kv = 1024, heads = 32, s = 4096;
@@ -233,8 +233,11 @@ TEST(ExpertSavedBytes, OfAMixtralLayerAreThoseOfItsChosenRows) {
   EXPECT_EQ(saved_bytes(block_called(make_work(c.model, c.plan), "sparse_layer")), s * expected);
 }
 
-// Rows of hidden before and after two norms; latents before and after theirs; queries and keys of 192, values
-// and output of 128, log-sum-exp; the dense MLP.
+// The layer keeps:
+// - rows of hidden before and after two norms;
+// - latents before and after their norms;
+// - queries and keys of 192, values and output of 128, log-sum-exp;
+// - the tensors of the dense MLP.
 TEST(LatentSavedBytes, OfADenseDeepSeekLayerAreItsLatentsAndHeads) {
   const Case c = preset("deepseek-v3", 1);
   const double h = 7168, q = 1536, kv = 512, a = 128, f = 18432, s = 4096;

@@ -1,4 +1,4 @@
-// NVFP4 as Transformer Engine runs it: what is passed over, what is written, and how weights are cast.
+// NVFP4 as in Transformer Engine: passes over operands, tensors written, and casts of weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ Block layer_of(const Case& c) {
   return block_called(make_work(c.model, c.plan), "layer");
 }
 
-// Bytes that kernels of one kind move in all passes, for each token; without the maxima, 4 bytes each.
+// Bytes per token that kernels of one kind move in all passes. Maxima, of 4 bytes each, do not count.
 double bytes_of(const Block& block, Pointwise kind) {
   double bytes = 0;
   for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight}) {
@@ -49,9 +49,9 @@ double bytes_of(const Block& block, Pointwise kind) {
   return bytes / kTokens;
 }
 
-// Every operand is read in 16 bits twice, for its maxima and for the cast, and written by rows and by
-// columns; no norm finds a maximum, which is wanted of columns after a transform; gradients are rounded at
-// random.
+// Every operand is read twice in 16 bits, for its maxima and for the cast. It is written by rows and by
+// columns. No norm finds the maximum, because that of columns is taken after a transform. Gradients are
+// rounded at random.
 TEST(Fp4, PassesOverEveryOperandAndThenWritesItBothWays) {
   const Block block = layer_of(fp4_case());
   EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantize_fp4),
@@ -74,7 +74,7 @@ TEST(Fp4, MultipliesInTheSameLayersAsFp8) {
   }
 }
 
-// Under an NVFP4 recipe attention multiplies in fp8, a byte an element, scaled by tensor.
+// Under an NVFP4 recipe the attention GEMMs are in fp8, one byte per element, scaled by tensor.
 TEST(Fp4, AttentionMayMultiplyInFp8) {
   Case c = fp4_case();
   c.plan.fp8_attention = true;
@@ -94,8 +94,8 @@ TEST(Fp4, AttentionMayMultiplyInFp8) {
   EXPECT_GT(bytes_of(block, Pointwise::quantize), 0);
 }
 
-// What a rank gathers is half a byte an element and a sixteenth for the scales: rows for one GEMM, columns
-// of gradients for the other.
+// A rank gathers half a byte per element and a sixteenth for the scales: rows for one GEMM, and columns of
+// gradients for the other.
 TEST(Fp4, GathersRowsAndColumnsInNineSixteenthsOfAByte) {
   const Block block = layer_of(fp4_case(2));
   std::vector<double> bytes;
@@ -109,7 +109,7 @@ TEST(Fp4, GathersRowsAndColumnsInNineSixteenthsOfAByte) {
                                  kFp4Bytes));
 }
 
-// Once a step: the maximum, then rows and columns.
+// Once a step: the maximum, then the casts by rows and by columns.
 TEST(Fp4, CastsWeightsOnceAStep) {
   Case c = fp4_case();
   c.plan.global_batch = 4;

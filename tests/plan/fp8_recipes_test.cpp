@@ -1,4 +1,4 @@
-// Transformer Engine's recipes: what is quantized, how often it is read for that, and what ranks gather.
+// Transformer Engine's recipes: quantized tensors, reads for quantization, and bytes that ranks gather.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr std::int64_t kTokens = 32, kDepth = 64, kKeyWidth = 16, kFfn = 160;
-constexpr double kInputWidths = kDepth + kFfn;  // beside those that norms make
+constexpr double kInputWidths = kDepth + kFfn;  // inputs that no norm writes
 constexpr double kGradientWidths = (kDepth + 2 * kKeyWidth) + 2 * kDepth + 2 * kFfn;
 
 Case recipe_case(Fp8Scaling scaling, bool either_layout, int tp = 1) {
@@ -48,7 +48,7 @@ std::vector<Kernel> kernels_both_ways(const Block& block) {
   return all;
 }
 
-// Bytes that quantizing moves, for each token; without the maxima, 4 bytes written and read.
+// Bytes per token that quantization moves. Maxima, of 4 bytes written and read, do not count.
 double quantized_bytes(const Case& c) {
   const Block block = layer_under(c);
   double bytes = 0;
@@ -62,7 +62,7 @@ double quantized_bytes(const Case& c) {
   return bytes / kTokens;
 }
 
-// Where GEMMs take either layout nothing is written by columns, and nothing transposed.
+// Where GEMMs take either layout, no kernel writes by columns or transposes.
 TEST(Fp8Recipes, WriteOperandsOnceWhereProductsTakeEitherLayout) {
   EXPECT_DOUBLE_EQ(quantized_bytes(recipe_case(Fp8Scaling::tensor, true)),
                    3 * (kInputWidths + kGradientWidths));
@@ -70,7 +70,7 @@ TEST(Fp8Recipes, WriteOperandsOnceWhereProductsTakeEitherLayout) {
                    2 * 2 * kDepth + 4 * (kInputWidths + kGradientWidths));
 }
 
-// The two norms write 16 bits and find the maximum on the way; all else is read for it.
+// The two norms write 16 bits and find the maximum too. Quantization reads all other tensors for it.
 TEST(Fp8Recipes, CurrentScalingReadsTwiceWhatNoNormMade) {
   const double norms = 2 * kDepth;
   EXPECT_DOUBLE_EQ(quantized_bytes(recipe_case(Fp8Scaling::current, false)),
@@ -87,7 +87,7 @@ TEST(Fp8Recipes, BlocksAreQuantizedBothWaysFrom16Bits) {
     EXPECT_TRUE(!quantizes(kernel) || std::get<Pointwise>(kernel.what) == Pointwise::quantize_blocks);
 }
 
-// What the layer keeps has a byte an element under every recipe.
+// Tensors kept by the layer have one byte per element under every recipe.
 TEST(Fp8Recipes, KeepInputsInAByte) {
   const double delayed = saved_bytes(layer_under(recipe_case(Fp8Scaling::tensor, false)));
   for (const Fp8Scaling scaling : {Fp8Scaling::tensor, Fp8Scaling::current, Fp8Scaling::mx})
@@ -104,8 +104,8 @@ std::vector<double> gathers(const std::vector<Kernel>& kernels) {
   return bytes;
 }
 
-// Rows for one GEMM and columns for the other: of inputs as many gathers as ever, of the two gradients
-// that are gathered one more each.
+// One GEMM needs rows and the other columns. Inputs are gathered as often as under other recipes. Each of the
+// two gathered gradients is gathered once more.
 TEST(Fp8Recipes, BlocksOfGradientsAreGatheredTwice) {
   const Block tensors = layer_under(recipe_case(Fp8Scaling::current, true, 2));
   EXPECT_THAT(gathers(tensors.forward), ElementsAre(1, 1));
@@ -129,7 +129,7 @@ TEST(Fp8Recipes, UserBuffersGatherColumnsBesideTheInputGradient) {
   EXPECT_TRUE(beside());
 }
 
-// Two inputs and two gradients of a shard each.
+// Shards of two inputs and of two gradients.
 TEST(Fp8Recipes, RanksAgreeOnTheMaximumOfShards) {
   const auto agreed = [](Fp8Scaling scaling, int tp) {
     const std::vector<Kernel> kernels = kernels_both_ways(layer_under(recipe_case(scaling, false, tp)));

@@ -1,4 +1,4 @@
-// gpt-oss: windows in every other layer, sinks, and what its experts do in passes of their own.
+// gpt-oss: windows in every other layer, sinks, and separate passes of its experts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ Case gpt_oss(Dispatcher dispatcher = Dispatcher::all_to_all) {
   return c;
 }
 
-// Bytes that the kernels whose names begin so move, and how often the host launches.
+// Bytes and host launches of the kernels whose names have the prefix.
 struct Traffic {
   double bytes = 0;
   std::int64_t launches = 0;
@@ -62,9 +62,9 @@ TEST(GptOss, HoldsEveryParameterThatItCounts) {
   EXPECT_EQ(make_work(c.model, c.plan).parameters(0), double(count_parameters(c.model).total));
 }
 
-// Elements of 4,096 tokens of 4 choices each: scaled biases are written; rows and they read, and sums
-// written; those read, and written side by side. Back: the rows' gradients side by side, and a GEMM for
-// each factor, which its sum reads.
+// Bytes per element of 4,096 tokens with 4 choices each. Forward: scaled biases are written. Rows and biases
+// are read, and their sums written. The sums are read and written side by side. Backward: the rows' gradients
+// are put side by side. Each factor has a GEMM, whose output its sum reads.
 TEST(GptOss, AddsTheLastBiasInPassesOf16Bits) {
   const Case c = gpt_oss();
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");
@@ -79,7 +79,7 @@ TEST(GptOss, AddsTheLastBiasInPassesOf16Bits) {
   EXPECT_NEAR((to_bias.bytes + sum.bytes) / n, 4 + 2, 0.01);
 }
 
-// fp32 GEMMs and sums, a copy in 16 bits, and of its gradient one in fp32.
+// The GEMMs and sums are in fp32. The sum has a copy in 16 bits, and its gradient a copy in fp32.
 TEST(GptOss, AddsTheLastBiasInPassesOfFp32WhereALibraryWantsItsWeightsSo) {
   const Case c = gpt_oss(Dispatcher::hybridep);
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");
@@ -90,8 +90,9 @@ TEST(GptOss, AddsTheLastBiasInPassesOfFp32WhereALibraryWantsItsWeightsSo) {
               (2 + 4) + (4 + 2) + 4 + 8 + 4, 0.01);
 }
 
-// Two halves clamped and joined; back, two comparisons for each half of the elements from above and one with
-// a conjunction from below for the other, a choice, and the halves joined.
+// Forward: two halves are clamped and joined. Backward: both halves are compared from above. A comparison
+// from below and a conjunction follow, each on half of the elements. Then come a choice and the join of the
+// halves.
 TEST(GptOss, ClampsWhatItActivatesInPassesWhereNoProductDoes) {
   Case c = gpt_oss();
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");

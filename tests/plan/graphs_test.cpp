@@ -1,4 +1,4 @@
-// Which kernels of a layer a CUDA graph holds, and what Megatron core asks of its modules.
+// Which kernels of a layer does a CUDA graph hold, and which modules does Megatron core require?
 #include "plan/graphs.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ Plan graphed(std::vector<GraphModule> modules) {
   return plan;
 }
 
-// Names of the kernels that are launched one by one.
+// Names of kernels outside the graph, which are launched one by one.
 std::set<std::string> left(const std::vector<Kernel>& kernels, const GraphedParts& parts) {
   std::set<std::string> names;
   for (const Kernel& kernel : kernels)

@@ -1,5 +1,5 @@
-// Hybrid models: layers of one part each, state spaces, experts of a latent width, modules with layers of
-// their own.
+// Hybrid models: layers of one part each, state spaces, experts of a latent width, MTP layers with layers of
+// their own inside.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,12 +62,13 @@ TEST(Hybrid, RanksHoldWhatTheModelCounts) {
   }
 }
 
-// Each rank has its heads, with their groups, their part of the norm behind the scan, and the norm before it.
+// Each rank has its heads with their groups, their part of the norm after the scan, and the whole norm before
+// it.
 TEST(Hybrid, TensorParallelRanksShareTheStateSpaceOut) {
   Case c = hybrid_case("M");
   c.plan.tp = c.plan.global_batch = 2;
   c.plan.dp = 1;
-  const double replicated = 2 * kRow;  // the layer's norm and the last
+  const double replicated = 2 * kRow;  // the layer's norm and the final norm
   EXPECT_EQ(2 * parameters_on_all_stages(c), double(count_parameters(c.model).total) + replicated);
 }
 
@@ -85,8 +86,8 @@ TEST(Hybrid, TwoLayersOfOnePartCountAsOneOfBoth) {
   EXPECT_EQ(forward(hybrid("*-")), forward(transformer));
 }
 
-// Dao and Gu 2024, section 6: scores and their GEMM with the inputs over squares of a chunk, states in and
-// out of it.
+// Dao and Gu 2024, section 6: scores and their GEMM with the inputs over squares of a chunk; states into and
+// out of a chunk.
 TEST(Hybrid, MambaLayerMultipliesWhatItsEquationsSay) {
   const Case c = hybrid_case("M");
   const Block block = block_called(make_work(c.model, c.plan), "mamba_layer");
@@ -101,7 +102,7 @@ TEST(Hybrid, MambaLayerMultipliesWhatItsEquationsSay) {
   EXPECT_DOUBLE_EQ(count.rescore, 2.0 * kLength * (chunk * (maps / 2 + inner) + inner * state));
 }
 
-// What the convolution makes is made again; what was scanned stays before its gate and after it.
+// Outputs of the convolution are recomputed. The scan's output stays before its gate and after it.
 TEST(Hybrid, MambaLayerKeepsWhatItsKernelsSave) {
   const Case c = hybrid_case("M");
   const Block block = block_called(make_work(c.model, c.plan), "mamba_layer");
@@ -124,7 +125,8 @@ TEST(Hybrid, MambaCopiesItsRowsWhereSequencesAreSeveral) {
   EXPECT_EQ(copies(), 2);
 }
 
-// All that a rank's scan reads leaves once, and what it makes comes back; heads are fewer, tokens more.
+// Each tensor that a rank's scan reads is sent once, and its output returns. A rank has fewer heads and more
+// tokens.
 TEST(Hybrid, ContextParallelRanksExchangeHeadsForTokens) {
   Case c = hybrid_case("M");
   c.plan.cp = 2;

@@ -1,4 +1,4 @@
-// What InternEvo's recipe decides, and what its kernels move.
+// Which options does InternEvo's recipe set, and which bytes do its kernels move?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ TEST(InternEvo, KeepsAndReducesGradientsInTheTrainingPrecisionInBucketsOf2To29) 
   EXPECT_EQ(whole.bucket_bytes, 512.0 * 1024 * 1024 * 4);
 }
 
-// Weight and gradient in 16 bits; the gradient's fp32 copy, master weight and moments.
+// Weight and gradient in 16 bits; fp32 copy of the gradient, master weight and moments.
 TEST(InternEvo, Keeps20BytesAParameter) {
   const StateBytes state = state_bytes(internevo(Precision::bf16));
   EXPECT_EQ(state.parameter, 2);
@@ -74,12 +74,12 @@ TEST(InternEvo, CopiesEachByteOfABucketThreeTimes) {
   EXPECT_EQ(bucket_copies(Plan{}), 0);
 }
 
-// Forward: 2 read and 4 written, then 4 and 2. Backward: the gradient's 2 and the input's 4 read and 4
-// written, then 4 and 2; for the weight's gradient 2 and 4 read.
+// Bytes per element. Forward: 2 read and 4 written, then 4 read and 2 written. Backward: 2 of the gradient
+// and 4 of the input read and 4 written, then 4 read and 2 written. For the weight's gradient: 2 and 4 read.
 TEST(InternEvo, NormsReadFp32Copies) {
   const Block layer = layer_of(small_case());
   const double elements = kTokens * kHidden;
-  // Gate and up projection make a gradient each of what the second norm made, which are added up.
+  // Gate and up projection each make a gradient of the second norm's output, and these are added up.
   for (const auto& [norm, sum] : {std::pair{"attention_norm", 0.0}, {"mlp_norm", 6 * elements}}) {
     EXPECT_EQ(moved(layer, layer.forward, norm), 12 * elements + 2 * kHidden) << norm;
     EXPECT_EQ(moved(layer, layer.backward_input, norm), 16 * elements + 2 * kHidden + sum) << norm;
@@ -102,7 +102,7 @@ TEST(InternEvo, RunsNormsAgainWhereNothingElseIs) {
 TEST(InternEvo, KeepsNothingThatItsNormsMake) {
   Case c = small_case();
   const double kept = saved_bytes(layer_of(c));
-  c.plan.framework = Framework::deepspeed;  // in place of the norms' output
+  c.plan.framework = Framework::deepspeed;  // it keeps the outputs of both norms
   EXPECT_EQ(saved_bytes(layer_of(c)) - kept, 2 * 2 * kTokens * kHidden);
 }
 

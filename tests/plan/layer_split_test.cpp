@@ -1,4 +1,4 @@
-// Uneven stages: Megatron-LM's ways to say them, and the split by cost.
+// Uneven stages: Megatron-LM's options for them, and the split by cost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ TEST(Split, WithGivenEndsThatDoesNotComeOutEvenIsRejected) {
   EXPECT_THROW(split_with_ends(30, plan_of(4, 1), 40, -1), InputError);
 }
 
-// Llama-3.1-405B's 126 layers over 16 stages of 8.
+// Llama-3.1-405B: 126 layers over 16 stages of 8.
 TEST(Split, WithEmbeddingAndLossAsLayersTakesOneOffEachEnd) {
   const Layers split = split_with_embedding(126, plan_of(16, 1), true, true);
   EXPECT_EQ(split.front(), 7);
@@ -72,7 +72,7 @@ TEST(Split, WithEmbeddingAndLossAsLayersTakesOneOffEachEnd) {
   EXPECT_THROW(split_with_embedding(126, plan_of(16, 1), true, false), InputError);
 }
 
-// Layers of 4 h h + 3 h f multiplications, a head of V h: nanotron's cost of a block.
+// Layers of 4 h h + 3 h f multiplications and a head of V h: the cost of a block in nanotron.
 Model weighing(std::int64_t layers, std::int64_t vocab) {
   return llama(layers, 64, 4, 4, 256, vocab);
 }
@@ -83,7 +83,7 @@ TEST(Split, AtSharesGoesOnUntilAShareIsExceeded) {
   EXPECT_EQ(split_at_shares(weighing(4, 8 * (4 * 64 + 3 * 256)), plan_of(2, 1)), Layers{});  // head on rank 0
 }
 
-// Llama's 13 B and 65 B with a vocabulary of 128,000: what pipe_partition_balanced of Scaling gives.
+// Llama 13 B and 65 B with a vocabulary of 128,000: the result of pipe_partition_balanced of Scaling.
 TEST(Split, ByParametersFillsEachStageUpToTheHeaviest) {
   const Model small = llama(40, 5120, 40, 40, 13824, 128000);
   EXPECT_EQ(split_by_parameters(small, plan_of(2, 1)), (Layers{20, 20}));

@@ -1,4 +1,4 @@
-// Every message of a step, by op, group and bytes of a call.
+// Every message of a step: op, group and bytes of a call.
 #include "plan/messages.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,8 @@ TEST(Messages, SumGradientsInBucketsOfEqualSize) {
   EXPECT_DOUBLE_EQ(bytes_of(buckets), gradients);
 }
 
-// So do the ZeRO-1 of nanotron and of Aleph Alpha's Scaling (plan/sharding.h, scatters_gradients()).
+// ZeRO-1 of nanotron and of Aleph Alpha's Scaling sums whole gradients, too (plan/sharding.h,
+// scatters_gradients()).
 TEST(Messages, SumWholeGradientsWhereAFrameworkDoes) {
   for (const Framework framework : {Framework::nanotron, Framework::aleph_scaling, Framework::internevo})
     for (const Collective& message : sent(small_model(), replicas(framework, 1), OpKind::reduce_grad))
@@ -83,12 +84,12 @@ TEST(Messages, SumExpertsOverTheirOwnReplicas) {
       experts += message.bytes * static_cast<double>(message.calls);
   EXPECT_EQ(group_size(CommGroup::expert_shards, plan), 2);
   EXPECT_NEAR(experts, make_work(model, plan).expert_parameters(0) * gradient_wire_bytes(plan), 1e-3);
-  plan.ep = 4;  // each expert on one rank
+  plan.ep = 4;  // each expert is on one rank
   for (const Collective& message : sent(model, plan, OpKind::reduce_grad))
     EXPECT_EQ(message.group, CommGroup::shards);
 }
 
-// Before core 0.10 replicas of an expert lie along cp too.
+// Before core 0.10, replicas of an expert also lie along cp.
 TEST(Messages, SumExpertsOverContextParallelRanksToo) {
   Plan plan = replicas(Framework::megatron_core, 1);
   plan.cp = plan.ep = 2;
@@ -148,7 +149,7 @@ TEST(Messages, OfTheEmbeddingAreNoneWhereBothEndsAreOneRanks) {
   plan.vpp = 2;
   plan.schedule = ScheduleName::zb_v;
   EXPECT_TRUE(sent(model, plan, OpKind::reduce_tied, 3).empty());
-  EXPECT_TRUE(sent(model, plan, OpKind::send_forward, 1).empty());  // it turns round there
+  EXPECT_TRUE(sent(model, plan, OpKind::send_forward, 1).empty());  // the microbatch turns round on this rank
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Models whose layers differ in size, and mechanisms beside attention: the Work holds the parameters that the
-// count of the model has, over any number of tensor-parallel ranks, and runs their kernels.
+// Models whose layers differ in size, and mechanisms beside attention. The Work has as many parameters as the
+// model's count, over any number of tensor-parallel ranks, and runs their kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ double counted(const Model& model) {
   return double(count_parameters(model).total);
 }
 
-// Layers 1 and 3 have other heads; layer 2 another MLP, too.
+// Layers 1 and 3 have other heads. Layer 2 also has another MLP.
 Model of_shapes() {
   Model model = plain();
   LayerShape heads = model.own_shape(), width = model.own_shape();
@@ -136,7 +136,8 @@ TEST(ModelShapes, WorkHoldsTheParametersThatAreCounted) {
   }
 }
 
-// Ranks hold at least the model together, and copies of a part of it only: of Gemma 3n the larger part.
+// All ranks together hold at least the whole model. They hold copies of a part of it only; in Gemma 3n of the
+// larger part.
 TEST(ModelShapes, AreSharedOutOverRanks) {
   for (const Model& model : all()) {
     const double alone = work_over(model).parameters(0), halves = 2 * work_over(model, 2).parameters(0);
@@ -180,7 +181,7 @@ TEST(ModelShapes, QueriesSeeTheWindowAndCompressedKeys) {
   const std::vector<Repeated>& parts = work.parts[0];
   EXPECT_EQ(window(parts[1].block), 32);
   EXPECT_EQ(window(parts[2].block), 32 + kShapeTokens / 32 / 2);
-  EXPECT_EQ(window(parts[3].block), 32 + 8);  // the top 8 of 32 before it on average
+  EXPECT_EQ(window(parts[3].block), 32 + 8);  // on average the top 8 of 32 before it
 }
 
 TEST(ModelShapes, RowsOfStreamsPassFromStageToStage) {
@@ -237,7 +238,7 @@ TEST(ModelShapes, EncodersNeedOneStage) {
   EXPECT_THAT(fields_broken(of_encoder(), plan), Contains("pp"));
 }
 
-// Every model whose count is published: nothing is counted that no kernel reads, and nothing is left out.
+// Every model with a published count: kernels read every counted parameter, and the count omits none.
 TEST(ModelShapes, WorkOfEveryPublishedModelHoldsItsParameters) {
   const Json rows = read_json_file(SOURCE_DIR "/tests/model/published_models.json");
   for (const Json& row : rows) {

@@ -1,4 +1,4 @@
-// Modules of multi-token prediction: what they compute, hold and share with the model.
+// Multi-token prediction (MTP) layers: compute, memory, and parts shared with the model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Which rank steps which parameters where each belongs to one?
+// Which rank steps which parameters, where each parameter belongs to one rank?
 #include "plan/owners.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ Plan owners_plan(int dp) {
 TEST(Owners, TakeTheLargestFirstEachToTheRankThatHasLeast) {
   EXPECT_THAT(owned_elements({5, 3, 3, 2}, 2), ElementsAre(7, 6));
   EXPECT_THAT(owned_elements({2, 3, 5, 3}, 2), ElementsAre(7, 6));
-  EXPECT_THAT(owned_elements({4, 4, 1}, 2), ElementsAre(5, 4));  // of two that have as much the first
+  EXPECT_THAT(owned_elements({4, 4, 1}, 2), ElementsAre(5, 4));  // the first of two ranks with equal sizes
 }
 
 TEST(Owners, BeyondTheNumberOfParametersHaveNothing) {
@@ -36,7 +36,7 @@ TEST(Owners, BeyondTheNumberOfParametersHaveNothing) {
   EXPECT_THAT(owned_elements({}, 2), ElementsAre(0, 0));
 }
 
-// The last parameter of the busiest went to the emptiest (Graham 1969).
+// The last parameter of the busiest rank went to the emptiest rank (Graham 1969).
 RC_GTEST_PROP(Owners, HaveAllParametersAndTheBusiestAtLeastAnEvenShare, ()) {
   const int ranks = *rc::gen::inRange(1, 40);
   std::vector<double> parameters;
@@ -52,8 +52,8 @@ RC_GTEST_PROP(Owners, HaveAllParametersAndTheBusiestAtLeastAnEvenShare, ()) {
   RC_ASSERT(busiest <= sum / ranks + largest);
 }
 
-// Tables of 20,480, gate, up and down of 10,240, queries, keys and values of 8,192, their output of 4,096 and
-// norms of 64 elements: ranks 0 and 1 take a table, then a third matrix each; the last norms go to them.
+// Elements: tables 20,480; gate, up and down 10,240; queries, keys and values 8,192; their output 4,096;
+// norms 64. Ranks 0 and 1 take a table, then a third matrix each. The last norms go to them.
 TEST(Owners, OfASmallLlamaByHand) {
   const Case c{llama(2, 64, 4, 2, 160, 320), owners_plan(4)};
   const Work work = make_work(c.model, c.plan);
@@ -79,8 +79,8 @@ TEST(Owners, OfEachStageAreFoundByThemselves) {
   Case c{llama(2, 64, 4, 2, 160, 320), owners_plan(4)};
   c.plan.pp = 2;
   const Work work = make_work(c.model, c.plan);
-  // The table, gate, up and down first; then the attention's two matrices to those that have least, and all
-  // norms to the last.
+  // The table, gate, up and down come first. Then the attention's two matrices go to the ranks with the
+  // fewest elements, and all norms to the last.
   EXPECT_THAT(owned_elements(work, c.plan, 0),
               ElementsAre(20480, 10240 + 8192, 10240 + 4096, 10240 + 2 * 64));
   EXPECT_THAT(owned_elements(work, c.plan, 1),
@@ -115,7 +115,7 @@ TEST(Owners, AreTheRanksOfAGroupOfSeveralUnderZero1) {
   Plan plan = owners_plan(8);
   EXPECT_TRUE(owns_parameters(plan));
   EXPECT_FALSE(scatters_gradients(plan));
-  plan.zero_shard = 4;  // two groups: scattered in each, summed across
+  plan.zero_shard = 4;  // two groups: gradients are scattered in each and summed across both
   EXPECT_TRUE(owns_parameters(plan));
   EXPECT_TRUE(scatters_gradients(plan));
   plan.zero_shard = 1;

@@ -31,7 +31,7 @@ TEST(Ranks, OrderDecidesWhichAxisVariesFastest) {
   EXPECT_EQ(RankGrid(plan).group(0, Axis::tp), (std::vector{0, 4}));
 }
 
-// Four GPUs for each expert's copy: tp 2 x dp 8 seen as etp 1 x ep 4 x four copies.
+// Four GPUs per copy of the experts: tp 2 x dp 8 is seen as etp 1 x ep 4 x four copies.
 TEST(Ranks, OfExpertsAreCarvedOutOfTensorAndDataParallelRanks) {
   Plan plan;
   plan.tp = 2;
@@ -45,7 +45,7 @@ TEST(Ranks, OfExpertsAreCarvedOutOfTensorAndDataParallelRanks) {
   EXPECT_EQ(experts.group(5, Axis::pp), RankGrid(plan).group(5, Axis::pp));
 }
 
-// Megatron core 0.9: an expert's ranks lie tp x cp apart, its replicas along what is left.
+// Megatron core 0.9: an expert's ranks lie tp x cp apart. Its replicas lie along the remaining ranks.
 TEST(Ranks, OfExpertsWereCarvedOutOfDataParallelRanksAlone) {
   Plan plan;
   plan.tp = plan.etp = 4;

@@ -1,4 +1,4 @@
-// What mixes tokens in attention's place, and what chooses its keys: parameters, FLOPs, rules.
+// Mixers in place of attention, and indexers that choose its keys: parameters, FLOPs, rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,8 +89,9 @@ TEST(Recurrence, TheDeltaRuleHasItsClassesShapes) {
             in_proj_qkvz + in_proj_ba + conv1d + dt_bias + a_log + norm + values * kRows);
 }
 
-// FLOPs of a token and head in a chunk of C tokens (transformers, torch_chunk_gated_delta_rule): scores 2 C
-// dk, keys 2 C dk, values 2 C dv, the state's share of them 2 dk dv. The scan adds 2 C (dk + dv) + 4 dk dv.
+// FLOPs per token and head in a chunk of C tokens (transformers, torch_chunk_gated_delta_rule):
+// - scores 2 C dk, keys 2 C dk, values 2 C dv, and the state's share of the values 2 dk dv;
+// - the scan adds 2 C (dk + dv) + 4 dk dv.
 TEST(Recurrence, TheDeltaRuleCostsItsProducts) {
   const double chunk = 64, keys = 32, values = 16, heads = 8;
   const double expected =
@@ -105,7 +106,7 @@ TEST(Recurrence, TheDeltaRuleCostsItsProducts) {
 
 TEST(Recurrence, ThePassBackCostsTwiceTheForward) {
   for (const Model& model : all_models()) {
-    if (model.indexer) continue;  // scores all pairs forward, and has gradients of the chosen alone
+    if (model.indexer) continue;  // the forward scores all pairs, and only chosen pairs have gradients
     const FlopCount count = count_flops(work_of(model), Plan{});
     EXPECT_NEAR(count.backward / count.forward, 2, 1e-9);
   }
@@ -140,7 +141,7 @@ TEST(Recurrence, TensorParallelRanksShareItsHeads) {
   }
 }
 
-// With full recompute only a layer's input stays.
+// With full recompute, only the input of a layer stays.
 TEST(Recurrence, RecomputeDropsWhatItMakes) {
   for (const Model& model : all_models()) {
     Plan plan;

@@ -48,7 +48,8 @@ TEST(Router, MakesTheHostWaitUnlessACapacityFixesHowManyRowsGoWhere) {
   EXPECT_THAT(waited_for(c), ElementsAre("router_rows_received"));
 }
 
-// Megatron core 0.10 to 0.12 counted what a mask selects, for the rows and again for their weights.
+// Megatron core 0.10 to 0.12 counted the entries that a mask selects: once for the rows, and once for their
+// weights.
 TEST(Router, MakesTheHostWaitForMasks) {
   Case c = padded_mixtral();
   c.plan.fused_permute = false;
@@ -62,7 +63,7 @@ TEST(Router, MakesTheHostWaitForMasks) {
   EXPECT_THAT(waited_for(c), IsEmpty());
 }
 
-// The counts of 8 experts in 64-bit integers, summed over the ranks of a sequence.
+// The counts of 8 experts are 64-bit integers, summed over the ranks of a sequence.
 TEST(Router, OperationByOperationBalancesExpertsOverTheSequence) {
   Case c = padded_mixtral();
   c.plan.fused_router = false;
@@ -78,7 +79,7 @@ TEST(Router, OperationByOperationBalancesExpertsOverTheSequence) {
   EXPECT_EQ(sparse_layer(c).forward.size() + 24, layer.forward.size());
 }
 
-// Two ways back to the scores: of the weights and of the loss.
+// Two gradients return to the scores: from the weights and from the loss.
 TEST(Router, OperationByOperationReturnsTheGradientsOfWeightsAndLoss) {
   Case c = padded_mixtral();
   c.plan.fused_router = false;

@@ -1,4 +1,4 @@
-// Rows that go to each rank once: how many there are, and what stands around their exchange.
+// Rows that go to each rank once: how many are there, and which kernels surround their dispatch and combine?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -24,7 +24,7 @@ TEST(Fanout, IsNeverMoreThanThePlacesNorThanTheChoices) {
   EXPECT_DOUBLE_EQ(copies({4, 2}, 2), 2 * (1 - 1.0 / 6)) << "one of the six pairs leaves a place out";
 }
 
-// Counted over all choices of k of E experts.
+// Checked by counting all choices of k of E experts.
 RC_GTEST_PROP(Fanout, IsTheAverageOverAllChoices, ()) {
   const int places = *rc::gen::inRange(1, 5), each = *rc::gen::inRange(1, 4), experts = places * each;
   const int chosen = *rc::gen::inRange(1, experts + 1);
@@ -50,7 +50,7 @@ Block layer_of(const Case& c) {
   return block_called(make_work(c.model, c.plan), "sparse_layer");
 }
 
-// Of the experts' ranks, in order.
+// Dispatches and combines of the experts' ranks, in order.
 std::vector<std::string> exchanges(const std::vector<Kernel>& kernels) {
   std::vector<std::string> names;
   for (const Kernel& kernel : kernels)
@@ -72,7 +72,7 @@ TEST(RowExchange, BringsEachRowToARankOnce) {
   EXPECT_EQ(home.op, CollectiveOp::combine);
   EXPECT_EQ(home.bytes, there.bytes);
   EXPECT_EQ(home.weights, 0) << "they were used up in the activation";
-  // Backward each is the other one; the weights' gradients return with the rows'.
+  // In the backward pass, dispatch and combine swap. Gradients of the weights return with those of the rows.
   const auto& undone = std::get<Collective>(kernel_called(layer.backward_input, "dispatch_backward").what);
   EXPECT_EQ(undone.op, CollectiveOp::combine);
   EXPECT_EQ(undone.weights, there.weights);
@@ -101,7 +101,7 @@ TEST(RowExchange, MakesTheHostWaitOnceForWhatTheLibraryCounted) {
   EXPECT_THAT(waits(Dispatcher::hybridep), ElementsAre("scan_routing_map"));
 }
 
-// HybridEP's own kernels look through a map of rows and local experts; DeepEP leaves that to others.
+// HybridEP's own kernels use a map of rows and local experts. DeepEP leaves that to other kernels.
 TEST(RowExchange, OfHybridEpSpreadsAndCollectsRowsByAMap) {
   const Block hybrid = layer_of(qwen(Dispatcher::hybridep)), deep = layer_of(qwen(Dispatcher::deepep));
   const auto kind = [](const Block& block, bool back, const char* name) {
@@ -121,7 +121,7 @@ TEST(RowExchange, OfHybridEpSpreadsAndCollectsRowsByAMap) {
       }
 }
 
-// What goes out comes back, whoever carries it, and the experts compute the same.
+// Every dispatched row returns under every dispatcher, and the experts compute the same.
 RC_GTEST_PROP(RowExchange, LeavesTheExpertsTheSameWork, ()) {
   Case c = any_case();
   add_experts(c, true);

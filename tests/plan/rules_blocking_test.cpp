@@ -1,4 +1,4 @@
-// Nothing overlaps where the host waits for each kernel.
+// No kernel overlaps another where the host waits for each kernel.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -16,7 +16,7 @@ namespace {
 using test::small_model;
 using ::testing::HasSubstr;
 
-// What is broken in a plan of 8 data-parallel ranks, one sentence each.
+// Broken rules of a plan with 8 data-parallel ranks, one sentence each.
 std::string broken(const std::function<void(Plan&)>& change) {
   Plan plan;
   plan.dp = 8;
@@ -156,7 +156,7 @@ TEST(Sharding, OfExpertsIsAmongTheirReplicas) {
   }
   plan.etp = 2;
   EXPECT_EQ(CommGroups(plan).ranks(CommGroup::expert_shards, 6), (std::vector{2, 6}));
-  plan.ep = 1, plan.zero_shard = 2;  // experts are divided as all else
+  plan.ep = 1, plan.zero_shard = 2;  // experts are divided like all other parameters
   EXPECT_EQ(CommGroups(plan).ranks(CommGroup::expert_shards, 6), (std::vector{4, 6}));
   EXPECT_EQ(CommGroups(plan).ranks(CommGroup::expert_replicas, 6), (std::vector{2, 6}));
 }
@@ -186,7 +186,7 @@ TEST(Sharding, GathersFp8WeightsInAByte) {
   EXPECT_EQ(copies(plan).reduce, 2 + 2);
 }
 
-// Where the forward pass leaves whole what it gathered.
+// The forward pass keeps gathered parameters whole.
 TEST(Sharding, DropsParametersAfterABackwardPassWithoutAPipeline) {
   Plan plan = sharded_by(Framework::fsdp1);
   plan.reshard_after_forward = false;
@@ -214,9 +214,9 @@ TEST(Copies, OfFsdp2AreOutOfTheGatheredAndIntoTheReducedBuffer) {
 TEST(Copies, OfAFlatParameterAreOfItsGradientAlone) {
   Plan plan = sharded_by(Framework::fsdp1);
   EXPECT_EQ(copies(plan).gather, 0);
-  EXPECT_EQ(copies(plan).reduce, (2 + 2) + (2 + 2));  // put together, divided
+  EXPECT_EQ(copies(plan).reduce, (2 + 2) + (2 + 2));  // joined, divided
   plan.grad_reduce = Precision::fp32;
-  EXPECT_EQ(copies(plan).reduce, (2 + 2) + (2 + 4) + (4 + 4));  // and cast
+  EXPECT_EQ(copies(plan).reduce, (2 + 2) + (2 + 4) + (4 + 4));  // joined, divided and cast
   plan.dp = 1;
   EXPECT_EQ(copies(plan).reduce, 0);
 }

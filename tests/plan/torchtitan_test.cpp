@@ -1,4 +1,5 @@
-// What torchtitan's layers launch: a GEMM each where others have one, and asynchronous tensor parallelism.
+// Which kernels do torchtitan's layers launch? Each projection has a GEMM of its own, and tensor parallelism
+// may be asynchronous.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +66,8 @@ TEST(Torchtitan, HasAProductEachForWhatOthersMakeInOne) {
   EXPECT_EQ(layer_of(c).parameters(), layer_of(other).parameters());
 }
 
-// Three of queries, keys and values, two of gate and up, 2 bytes an element; the sum is written.
+// The sum reads three gradients (of queries, keys and values) or two (of gate and up), and is written. Each
+// tensor has 2 bytes per element.
 TEST(Torchtitan, AddsUpTheGradientsOfAnInputThatSeveralProductsRead) {
   const Block layer = layer_of(titan(1));
   EXPECT_EQ(layer.bytes_moved(kernel_called(layer.backward_input, "attention_norm_output_gradient")),
@@ -81,7 +83,7 @@ TEST(Torchtitan, GathersAndQuantizesAnInputOnce) {
   EXPECT_EQ(count(layer.backward_weight, "_operand_again_quantise"), 4U);
 }
 
-// Each call beside a chunk of every GEMM that reads what is gathered.
+// Each call overlaps a chunk of every GEMM that reads the gathered tensor.
 TEST(AsyncTensorParallelism, GathersInStepsBesideAllProductsOfTheGathered) {
   const Block layer = layer_of(titan(4, true));
   const Kernel& gather = kernel_called(layer.forward, "attention_norm_output_gathered_for_qkv_all_gather");
@@ -96,8 +98,8 @@ TEST(AsyncTensorParallelism, GathersInStepsBesideAllProductsOfTheGathered) {
     EXPECT_EQ(chunks_of(kernel_called(layer.forward, name)), 4) << name;
 }
 
-// A shard read and written before each gather; after each scatter as many partial sums as ranks read, their
-// sum written: 2 bytes an element.
+// A shard is read and written before each gather. After each scatter, one partial sum per rank is read, and
+// their sum is written. Each has 2 bytes per element.
 TEST(AsyncTensorParallelism, CopiesItsShardAndAddsUpPartialSumsWithNothingBeside) {
   const Block layer = layer_of(titan(4, true));
   for (const auto& [kernels, gathers] :
@@ -114,7 +116,7 @@ TEST(AsyncTensorParallelism, CopiesItsShardAndAddsUpPartialSumsWithNothingBeside
   EXPECT_EQ(kernel_called(layer.forward, "mlp_down_output_reduce_scatter").overlap.exposed_calls, 0);
 }
 
-// The sum of several GEMMs' gradients is no GEMM (torch.compile scatters it whole).
+// The sum of the gradients of several GEMMs is not a GEMM (torch.compile scatters it whole).
 TEST(AsyncTensorParallelism, ScattersTheGradientOfWhatSeveralProductsReadWhole) {
   const Block layer = layer_of(titan(4, true));
   EXPECT_EQ(
@@ -140,8 +142,8 @@ TEST(AsyncTensorParallelism, ScaledByRowScattersInStepsAndGathersWhole) {
   EXPECT_EQ(chunks_of(kernel_called(layer.forward, "projection")), 4);
 }
 
-// Two results of single GEMMs, read and written in 2 bytes, and the weights' of all seven; those that are
-// added up are scaled there.
+// Results of single GEMMs are read and written in 2 bytes: two input gradients, and the weight gradients of
+// all seven. Added gradients are scaled in their addition.
 TEST(Fp8ByRow, ScalesWhatItsBackwardProductsMadeAfterwards) {
   const Block layer = layer_of(by_rows(titan(1)));
   double inputs = 0, weights = 0;

@@ -1,4 +1,4 @@
-// Images in a step: parameters, FLOPs, bytes and rules of the tower that they go through.
+// Images in a step: parameters, FLOPs, bytes and rules of their tower.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 constexpr std::int64_t kTowerWidth = 64, kTextWidth = 256, kNumbersOfAPatch = 48, kImageTokens = 16;
 
-// 2 x 2 patches a token; two linear layers, as Qwen's.
+// 2 x 2 patches per token, and a projector of two linear layers, as in Qwen.
 Model seeing() {
   Model model = llama(4, kTextWidth, 8, 4, 512, 1024);
   Tower& tower = model.towers.emplace_back();
@@ -76,7 +76,7 @@ TEST(Tower, RunsOnTheFirstStageAheadOfTheEmbedding) {
     EXPECT_NE(work.blocks[std::size_t(part.block)].kind, BlockKind::tower);
 }
 
-// What a block hands on has as many elements as the next one reads.
+// The output of a block has as many elements as the input of the next block.
 TEST(Tower, HandsOnWhatTheNextBlockReads) {
   for (const Model& model : all_towers()) {
     const Work work = make_work(model, with_images());
@@ -92,8 +92,8 @@ TEST(Tower, HandsOnWhatTheNextBlockReads) {
   }
 }
 
-// GEMMs of patches, layers (4 h^2 + 2 h ffn), two linear layers of the projector, and attention over each
-// image's patches: 2 FLOPs for each weight and row, 4 h for each pair.
+// GEMMs of patches, layers (4 h^2 + 2 h ffn) and two linear layers of the projector have 2 FLOPs for each
+// weight and row. Attention over each image's patches has 4 h for each pair.
 TEST(Tower, ForwardFlopsAreThoseOfItsGemmsAndOfAttentionWithinEachImage) {
   const Model model = seeing();
   const Plan plan = with_images(3);
@@ -105,7 +105,7 @@ TEST(Tower, ForwardFlopsAreThoseOfItsGemmsAndOfAttentionWithinEachImage) {
   EXPECT_DOUBLE_EQ(count_flops(make_work(model, plan), plan).forward - of_text, gemms + attention);
 }
 
-// Nobody asks for the gradient of a pixel.
+// No kernel needs the gradient of a pixel.
 TEST(Tower, BackwardFlopsLackTheGradientOfPixels) {
   const Model model = seeing();
   const FlopCount with = count_flops(make_work(model, with_images()), with_images()),
@@ -128,8 +128,8 @@ TEST(Tower, FlopsOfTheModelDoNotDependOnTensorParallelism) {
   }
 }
 
-// Megatron-LM's towers know no sequence parallelism: words are summed whole, and the gradients of rows are
-// gathered for the images among them.
+// Megatron-LM's towers have no sequence parallelism. Token embeddings are summed whole, and the gradients of
+// rows are gathered for the images among them.
 TEST(Tower, GathersTheGradientsOfRowsUnderSequenceParallelism) {
   Plan plan = with_images();
   plan.tp = 2;
@@ -151,7 +151,7 @@ TEST(Tower, IsRecomputedWhereTheFrameworkDoes) {
   EXPECT_FALSE(block_called(make_work(seeing(), plan), "tower_layer").recompute.empty());
 }
 
-// A layer of the tower is gathered by itself, as one of the language model is.
+// A layer of the tower is gathered by itself, like a layer of the language model.
 TEST(Tower, HasAUnitForEachLayer) {
   const std::vector<Unit> all = units(make_work(seeing(), with_images()), 0),
                           text = units(make_work(seeing(), with_images(0)), 0);

@@ -1,4 +1,4 @@
-// Activation bytes against the closed forms of Korthikanti et al. 2022, section 4; they are derived from the
+// Activation bytes against the closed forms of Korthikanti et al. 2022, section 4. The bytes follow from the
 // kernel lists, so equality proves the lists.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -68,7 +68,8 @@ RC_GTEST_PROP(ActivationBytes, WithFp8KeepOneByteOfEachLinearsInput, ()) {
   c.plan.sequence_parallel = true;
   c.plan.precision = Precision::fp8;
   const auto [s, b, h, a, t, v] = symbols(c);
-  // Seven of the 34 bytes: one of the inputs of qkv, projection and first linear, four of the second's.
+  // Seven of the 34 bytes: one for each of the inputs of qkv, projection and first linear layer, and four for
+  // the input of the second.
   RC_ASSERT(layer_bytes(c) == (27 * s * b * h + 5 * a * s * s * b) / t);
 }
 
@@ -93,7 +94,7 @@ RC_GTEST_PROP(ActivationBytes, OfAStageAreThoseOfItsBlocks, ()) {
   RC_ASSERT(sum == expected);
 }
 
-// Q, K, V and output 8sbh, log-sum-exp 4 bytes a row, in place of 8sbh + 5as^2b.
+// Q, K, V and output 8sbh and log-sum-exp of 4 bytes per row replace 8sbh + 5as^2b.
 RC_GTEST_PROP(ActivationBytes, OfFusedAttentionHaveNoTermQuadraticInTheSequence, ()) {
   Case c = any_gpt();
   c.plan.fused_attention = true;
@@ -109,7 +110,8 @@ RC_GTEST_PROP(ActivationBytes, OfFusedAttentionUnderSelectiveRecomputeLoseOnlyTh
   RC_ASSERT(layer_bytes(c) == 10 * s * b * h + 24 * s * b * h / t);
 }
 
-// Norm inputs 4sbh, QKV and MLP inputs 4sbh, q and output 4sbh, k and v 4sbh kv/a, gate, up and product 6sbf.
+// Norm inputs 4sbh, QKV and MLP inputs 4sbh, q and output 4sbh, k and v 4sbh kv/a; gate, up and gate times up
+// 6sbf.
 TEST(ActivationBytes, OfALlamaLayerFollowGroupedQueriesAndTheGatedMlp) {
   const Model model = llama(32, 4096, 32, 8, 14336, 128256);
   Plan plan;
@@ -133,7 +135,7 @@ TEST(ActivationBytes, OfGpt3AreThePublishedOnes) {
   c.plan.fused_attention = false;
   c.plan.tp = 8;
   c.plan.sequence_parallel = true;
-  // Section 5: with 5as/h = 80, 34 of 114 parts remain: 70% of the memory is saved by selective recompute.
+  // Section 5: with 5as/h = 80, 34 of 114 parts remain. Selective recompute saves 70% of the memory.
   const double stored = layer_bytes(c);
   c.plan.recompute = Recompute::selective;
   EXPECT_DOUBLE_EQ(layer_bytes(c) / stored, 34.0 / 114.0);

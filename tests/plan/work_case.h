@@ -52,7 +52,7 @@ inline Model llama(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
   return model;
 }
 
-// A GPT without fused attention on random sizes, tp and pp, everything dividing.
+// A GPT without fused attention, of random sizes, tp and pp that divide evenly.
 inline Case any_gpt() {
   Plan plan;
   plan.tp = *rc::gen::element(1, 2, 4, 8);
@@ -67,7 +67,7 @@ inline Case any_gpt() {
   return {gpt(layers, hidden, heads, plan.tp * *rc::gen::inRange(1, 500), plan.seq), plan};
 }
 
-// Any dense model under any plan: every switch that changes the kernels is drawn.
+// Any dense model under any plan: every switch that changes kernels is random.
 inline Case any_case() {
   Case c = any_gpt();
   Model& m = c.model;
@@ -86,7 +86,7 @@ inline Case any_case() {
   m.dropout = *rc::gen::arbitrary<bool>();
   c.plan.recompute = *rc::gen::elementOf(kRecomputes);
   c.plan.precision = *rc::gen::element(Precision::bf16, Precision::fp8, Precision::fp4, Precision::fp32);
-  c.plan.fp8_either_layout = c.plan.precision == Precision::fp4;  // Blackwell's
+  c.plan.fp8_either_layout = c.plan.precision == Precision::fp4;  // Blackwell takes either layout
   c.plan.sequence_parallel = *rc::gen::arbitrary<bool>();
   c.plan.fused_attention = *rc::gen::arbitrary<bool>();
   c.plan.fused_softmax = *rc::gen::arbitrary<bool>();
@@ -99,7 +99,7 @@ inline Case any_case() {
   return c;
 }
 
-// Sparse layers in place of some or all of the MLPs. Expert rows divide evenly when `even`.
+// Adds sparse layers in place of some or all of the MLPs. With `even`, expert rows divide evenly.
 inline void add_experts(Case& c, bool even) {
   Plan& p = c.plan;
   Experts experts;
@@ -119,7 +119,7 @@ inline void add_experts(Case& c, bool even) {
   experts.clamped = *rc::gen::arbitrary<bool>();
   c.model.experts = experts;
   if (even) {
-    p.seq = 64 * p.tp * p.cp;  // chosen rows of a rank are a multiple of all experts
+    p.seq = 64 * p.tp * p.cp;  // chosen rows of a rank are a multiple of the number of experts
     c.model.max_positions = p.seq;
     return;
   }
@@ -150,7 +150,7 @@ inline void add_context(Case& c) {
   c.model.kv_heads = c.model.heads;
 }
 
-// Windows in some layers, sinks, and modules of multi-token prediction.
+// Adds windows in some layers, sinks, and multi-token prediction (MTP) layers.
 inline void add_variety(Case& c) {
   c.model.attention_sinks = *rc::gen::arbitrary<bool>();
   c.model.mtp_layers = *rc::gen::element(0, 0, 1, 2);
@@ -160,13 +160,13 @@ inline void add_variety(Case& c) {
   c.model.full_every = *rc::gen::inRange(0, 4);
 }
 
-// Layers of one part each, in any order; chunks of 8 tokens divide every sequence that is drawn.
+// Makes layers of one part each, in any order. Chunks of 8 tokens divide every random sequence.
 inline void make_hybrid(Case& c) {
   const std::string letters = c.model.experts ? "M*-E" : "M*-";
   const std::int64_t groups = std::int64_t{c.plan.tp} * c.plan.cp * *rc::gen::element(1, 2);
   c.model.state_space = StateSpace{groups * *rc::gen::inRange(1, 4), 4 * *rc::gen::inRange(1, 8), groups,
                                    4 * *rc::gen::inRange(1, 8),      *rc::gen::inRange(1, 5),     8};
-  c.model.pattern = "*";  // for selective recompute to name
+  c.model.pattern = "*";  // an attention layer that selective recompute can name
   for (std::int64_t layer = 1; layer < c.model.layers; ++layer)
     c.model.pattern += *rc::gen::elementOf(letters);
   std::reverse(c.model.pattern.begin(), c.model.pattern.end());
@@ -214,7 +214,7 @@ inline double parameters_on_all_stages(const Case& c) {
   return sum;
 }
 
-// A line each, with the nearest legal values; "" when all rules hold.
+// The broken rules, one per line with the nearest legal values; "" when all rules hold.
 inline std::string broken(const Case& c) {
   std::string text;
   for (const Violation& violation : broken_rules(c.plan, c.model, c.plan.gpus()))

@@ -49,7 +49,8 @@ TEST(Collectives, WithSequenceParallelismGatherAndScatterAndGatherOnceMoreForThe
   EXPECT_EQ(collectives(layer.backward_weight), (Count{0, 2, 0}));
 }
 
-// 32 tokens of 64 values in 2 bytes: a quarter of them goes to the next stage, whose ranks gather the rest.
+// 32 tokens of 64 values in 2 bytes: a rank sends a quarter of them to the next stage, whose ranks gather
+// them.
 TEST(Collectives, OfAnArrivalGatherThePartsThatTheRanksOfAnotherStageSent) {
   Case c = case_of(4, false);
   c.plan.pp = 2;

@@ -1,4 +1,5 @@
-// What eager PyTorch launches, moves and keeps where nothing fuses the operations between the GEMMs.
+// Which kernels does eager PyTorch launch, and which bytes do they move and keep? Nothing fuses the
+// operations between the GEMMs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ struct Moved {
   double bytes = 0;
 };
 
-// Over all passes, of kernels whose names begin alike.
+// Totals over all passes, for kernels whose names share a prefix.
 Moved moved(const Block& block, const std::string& prefix) {
   Moved sum;
   for (const auto* list : {&block.forward, &block.backward_input, &block.backward_weight}) {
@@ -44,7 +45,7 @@ TEST(Eager, RmsNormMoves128BytesAnElement) {
   c.plan.fused_norm = false;
   const Moved norm = moved(eager_layer_of(c), "attention_norm");
   EXPECT_EQ(norm.kernels, 7 + 11 + 2);
-  // Beside that: the weight, twice, and its gradient; the mean and the scale of each row and their gradients.
+  // Other bytes: the weight (twice) and its gradient; mean and scale of each row, and their gradients.
   const double elements = kTokens * 64, weights = 2 + 2 + 4, rows = 4 * (1 + 2 + 1 + 1 + 2);
   EXPECT_EQ(norm.bytes, 128 * elements + weights * 64 + rows * kTokens);
 }
@@ -68,7 +69,7 @@ TEST(Eager, RotationGoesThroughFp32AndKeepsNothing) {
   EXPECT_EQ(saved_bytes(layer), kept);
 }
 
-// Fused it reads half of the scores and of their gradients: those that the mask leaves.
+// The fused kernel reads half of the scores and of their gradients: those inside the mask.
 TEST(Eager, SoftmaxOfMegatron2021TakesShortMatricesOf16BitScoresInFours) {
   Case c{gpt(2, 64, 2, 320, 32), {}};
   c.plan.seq = 32;
@@ -98,8 +99,8 @@ TEST(Eager, SoftmaxThatIsNotFusedTakesAKernelAnOperation) {
   EXPECT_EQ(moved(eager_layer_of(c), "softmax").kernels, 5 + 5);
 }
 
-// 2 bytes an element written and read again forward, 2 read and 4 written and read back, but for the 2 that
-// the bias's gradient reads anyway; gradients of the biases are of 16 bits and not of 32.
+// Forward: 2 bytes per element are written and read. Backward: 2 are read, 4 written and 4 read, less the 2
+// that the bias's gradient reads anyway. Gradients of the biases are in 16 bits, not in 32.
 TEST(Eager, AutocastAroundMegatron2021WritesExpandedBiasesOut) {
   Case c{gpt(2, 64, 4, 320, 32), {}};
   c.plan.seq = 32;
@@ -113,7 +114,8 @@ TEST(Eager, AutocastAroundMegatron2021WritesExpandedBiasesOut) {
   EXPECT_EQ(bytes() - without, 2 * (2 + 2 + 2 + 4 + 4 - 2) * kTokens * 64 - 2 * (4 - 2) * 64);
 }
 
-// Of 16 bits read and written: queries, keys and values forward and back, what was attended forward.
+// Tensors of 16 bits are read and written: queries, keys and values in both passes, attention's output in the
+// forward pass.
 TEST(Eager, Megatron2021RearrangesHeads) {
   Case c{gpt(2, 64, 2, 320, 32), {}};
   c.plan.seq = 32;
@@ -127,7 +129,7 @@ TEST(Eager, Megatron2021RearrangesHeads) {
   EXPECT_EQ(bytes("qkv_bias") - without, 4 * 3 * kTokens * 64);
 }
 
-// 64 wide queries of 4 heads, 32 wide keys and values of 2: where rotation leaves them apart.
+// 4 heads of queries, 64 wide in all; 2 heads of keys and values, 32 wide. Rotation leaves them apart.
 TEST(Eager, TransformerEngineCopiesQueriesOfGroupsAndValuesAndJoinsGradients) {
   Case c = llama_case();
   c.plan.framework = Framework::megatron_core;
@@ -142,8 +144,8 @@ TEST(Eager, TransformerEngineCopiesQueriesOfGroupsAndValuesAndJoinsGradients) {
   EXPECT_EQ(bytes("value_copy") + bytes("qkv_gradient"), 0);
 }
 
-// Both passes gather and scatter twice a layer, 2 bytes an element read and written each time. What several
-// GEMMs' sum is scattered from is cut into no chunks: their input's gradient.
+// Both passes gather and scatter twice per layer; each time 2 bytes per element are read and written. A GEMM
+// that is cut into chunks needs no copies. The sum of several GEMMs, their input's gradient, is not cut.
 TEST(Eager, DTensorMovesPartsOfSequencesUnlessAProductIsCutIntoChunks) {
   Case c = llama_case();
   c.plan.tp = 2;
@@ -199,7 +201,7 @@ TEST(Eager, ASquaredReluMoves28BytesAnElementWhereFusedOnesMove10) {
   EXPECT_EQ(moved(eager_layer_of(c), "activation").bytes, 10 * elements);
   c.plan.fused_activation = false;
   EXPECT_EQ(moved(eager_layer_of(c), "activation").bytes, 28 * elements);
-  c.model.squared_relu = false;  // GELU is one kernel of PyTorch's
+  c.model.squared_relu = false;  // GELU is one kernel in PyTorch
   EXPECT_EQ(moved(eager_layer_of(c), "activation").bytes, 10 * elements);
 }
 
@@ -216,7 +218,8 @@ double loss_bytes(const Case& c) {
   return sum;
 }
 
-// The cast 6, log_softmax 16, the likelihood's gradient 4, that of log_softmax 20, of the cast 6.
+// Bytes per logit: the cast 6, log_softmax 16, the gradients of the likelihood 4, of log_softmax 20 and of
+// the cast 6.
 TEST(Eager, LossOfWholeRowsMoves52BytesALogitAndAFusedOneEight) {
   Case c = llama_case();
   c.plan.framework = Framework::torchtitan;
@@ -226,7 +229,7 @@ TEST(Eager, LossOfWholeRowsMoves52BytesALogitAndAFusedOneEight) {
   EXPECT_EQ(loss_bytes(c), 52 * logits + kTokens * (8 + 8 + 4));
 }
 
-// Beside what is one number a token.
+// Bytes per logit. Tensors with one number per token are rounded off.
 TEST(MegatronLoss, Moves40BytesALogitFused52NotAnd28WhereLogitsAreWide) {
   Case c = llama_case();
   const auto bytes_a_logit = [&c] { return std::floor(loss_bytes(c) / (kTokens * 320)); };
@@ -238,7 +241,7 @@ TEST(MegatronLoss, Moves40BytesALogitFused52NotAnd28WhereLogitsAreWide) {
   EXPECT_EQ(bytes_a_logit(), 28);
 }
 
-// Read 2, read 2 and made in fp32 4, multiplied 8, cast 6.
+// Bytes per logit: 2 read; 2 read and 4 written in fp32; 8 multiplied; 6 cast.
 TEST(TransformerEngineLoss, Moves22BytesALogitAndSavesFour) {
   Case c = llama_case();
   c.plan.loss_fusion = LossFusion::te;
@@ -249,7 +252,7 @@ TEST(TransformerEngineLoss, Moves22BytesALogitAndSavesFour) {
   EXPECT_EQ(std::floor(loss_bytes(c) / (kTokens * 160)), 22);
 }
 
-// Read 2, read and made in their place 4, multiplied 4.
+// Bytes per logit: 2 read; 2 read and 2 written in place; 4 multiplied.
 TEST(TransformerEngineLoss, MovedTenBytesALogitWhileItTookTheirPlace) {
   Case c = llama_case();
   c.plan.loss_fusion = LossFusion::te_in_place;
@@ -259,8 +262,8 @@ TEST(TransformerEngineLoss, MovedTenBytesALogitWhileItTookTheirPlace) {
     EXPECT_TRUE(tensor.elements != kTokens * 320 || tensor.name == "logits") << tensor.name;
 }
 
-// The cast 6, log_softmax 32; the gradients of the target 4, of the exponentials 8, their sum 12, scaled 8,
-// cast 6.
+// Bytes per logit: the cast 6, log_softmax 32. Gradients: of the target 4, of the exponentials 8, their sum
+// 12, scaled 8, cast 6.
 TEST(Eager, LossParallelOfPyTorchMoves76BytesALogit) {
   Case c = llama_case();
   c.plan.framework = Framework::torchtitan;
@@ -291,11 +294,11 @@ TEST(Eager, AdamMoves80BytesAnElement) {
   EXPECT_EQ(bytes(), 4 * 4 + 3 * 4);
   plan.fused_adam = false;
   EXPECT_EQ(bytes(), 80);
-  plan.recipe = Recipe::megatron;  // a copy in 16 bits of the weight
+  plan.recipe = Recipe::megatron;  // a 16-bit copy of the weight
   EXPECT_EQ(bytes(), 80 + 6);
 }
 
-// Of an fp16 element: 6 bytes to copy the gradient, 8 to unscale it, 4 for the norm, 8 to clip, 28 in Adam, 6
+// Bytes per fp16 element: 6 to copy the gradient, 8 to unscale it, 4 for the norm, 8 to clip, 28 in Adam, 6
 // to copy the weight. In bf16 nothing is unscaled, and fp32 gradients need no copy.
 TEST(Eager, MegatronsOptimizerMoves60BytesAnElement) {
   Plan plan;
@@ -303,7 +306,7 @@ TEST(Eager, MegatronsOptimizerMoves60BytesAnElement) {
   plan.precision = Precision::fp16;
   apply_framework(plan);
   plan.clip_grad = 1;
-  constexpr double kElements = 1e6, kScalars = 3 * 4;  // squares and the scale, beside them
+  constexpr double kElements = 1e6, kScalars = 3 * 4;  // scalars beside the elements: squares and the scale
   const auto bytes = [&plan] {
     Block scratch;
     double sum = 0;
@@ -359,7 +362,7 @@ double saved_beyond_megatron(const Case& nanotron) {
   return saved(nanotron) - saved(other);
 }
 
-// As many keys as queries are copied as one tensor, of which attention's queries keep all.
+// With as many keys as queries, they are copied as one tensor, and the queries of attention keep all of it.
 TEST(Eager, NanotronKeepsKeysAndValuesTwiceWhereTheyAreAsManyAsQueries) {
   EXPECT_EQ(saved_beyond_megatron(nanotron_case(4)), 2 * (kTokens * 64) * 2);
   EXPECT_EQ(saved_beyond_megatron(nanotron_case(2)), 0);

@@ -83,7 +83,7 @@ RC_GTEST_PROP(Flops, OfTheModelDoNotDependOnThePlan, ()) {
   RC_ASSERT(std::abs(split - whole) < 1e-12 * whole);
 }
 
-// 8 key and value heads of width 16 on 16 ranks: each has one, 8 too many, and 5 rows of the table are
+// 8 key and value heads of width 16 on 16 ranks: each rank has one, 8 too many. 5 rows of the table are
 // padding.
 TEST(Flops, OfTheHardwareCountWhatRanksRepeatAndPad) {
   Case c{llama(1, 256, 16, 8, 512, 1003), {}};

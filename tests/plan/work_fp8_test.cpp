@@ -1,4 +1,4 @@
-// Which kernels make fp8 operands, how many bytes they move, and what travels between ranks.
+// Which kernels make fp8 operands, how many bytes do they move, and which bytes go between ranks?
 #include <gtest/gtest.h>
 
 #include "plan/fp8.h"
@@ -19,7 +19,7 @@ Case fp8_case(Framework framework, int tp) {
   return c;
 }
 
-// Bytes that quantizing moves, for each token.
+// Bytes per token that quantization moves.
 double quantized_bytes(const Block& block) {
   double bytes = 0;
   for (const auto* kernels : {&block.forward, &block.backward_input, &block.backward_weight})
@@ -30,7 +30,7 @@ double quantized_bytes(const Block& block) {
   return bytes / kSeq;
 }
 
-// Norms write fp8, whose transpose costs 2 bytes; the inputs of the other two layers and all four gradients
+// Norms write fp8, whose transpose costs 2 bytes. The inputs of the other two layers and all four gradients
 // are read in 2 bytes and written twice in 1.
 TEST(Fp8, TransformerEngineFusesTheNormsAndWritesBothWays) {
   const Case c = fp8_case(Framework::megatron_core, 1);
@@ -40,9 +40,9 @@ TEST(Fp8, TransformerEngineFusesTheNormsAndWritesBothWays) {
                    2 * 2 * h + 4 * (h + f) + 4 * (q + h + 2 * f + h));
 }
 
-// The maximum comes first, 2 bytes. By tensor, the fp8 input is transposed in the backward pass; by row,
-// inputs are quantized by rows in the forward pass and by columns in the backward, as gradients are twice
-// there. Four inputs have seven GEMMs.
+// The maximum comes first and reads 2 bytes. By tensor, the fp8 input is transposed in the backward pass. By
+// row, inputs are quantized by rows in the forward pass and by columns in the backward pass; gradients are
+// quantized twice there. Four inputs have seven GEMMs.
 TEST(Fp8, DynamicScalingReadsTwice) {
   Case c = fp8_case(Framework::torchtitan, 1);
   const double inputs = 3 * kHidden + kWidth, gradients = (kHidden + 2 * kKeys) + 2 * kHidden + 2 * kWidth;
@@ -54,7 +54,7 @@ TEST(Fp8, DynamicScalingReadsTwice) {
               (5 + 5) * inputs + (5 + 5) * gradients + 2 * (4 + 7) * maximum, 1e-9);
 }
 
-// Scaled by tensor the layers' inputs stay in a byte an element, by row in two.
+// With scales by tensor, a layer's inputs stay in one byte per element; with scales by row, in two.
 TEST(Fp8, DynamicScalingKeepsInputsInFp8WhereTheirScaleServesBothProducts) {
   Case c = fp8_case(Framework::torchtitan, 1);
   const double by_tensor = saved_bytes(block_called(make_work(c.model, c.plan), "layer"));
@@ -62,7 +62,7 @@ TEST(Fp8, DynamicScalingKeepsInputsInFp8WhereTheirScaleServesBothProducts) {
   EXPECT_GT(saved_bytes(block_called(make_work(c.model, c.plan), "layer")), by_tensor);
 }
 
-// torchtitan's policy keeps the maximum.
+// torchtitan's policy keeps the maximum, so that it is not recomputed.
 TEST(Fp8, RecomputeByOpTakesNoMaximumOfATensorAgain) {
   Case c = fp8_case(Framework::torchtitan, 1);
   c.plan.recompute = Recompute::op;
@@ -142,8 +142,8 @@ TEST(Fp8, ProductsReadOneByteAnElement) {
   }
 }
 
-// Transformer Engine and torchtitan gather inputs and gradients in fp8, those scaled by row in bf16; sums
-// travel in bf16.
+// Transformer Engine and torchtitan gather inputs and gradients in fp8, but those scaled by row in bf16. Sums
+// are sent in bf16.
 TEST(Fp8, GathersOneByteAnElementAndScattersTwo) {
   const auto sizes = [](Framework framework, CollectiveOp op, Fp8Scaling scaling = Fp8Scaling::tensor) {
     Case c = fp8_case(framework, 2);

@@ -1,4 +1,4 @@
-// Could the kernel lists be run as they stand? What each kernel reads must be there, in the right size.
+// Could the kernel lists run in their order? Each tensor that a kernel reads must exist, in the right size.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -22,7 +22,7 @@ double elements(const Block& block, const std::vector<TensorId>& ids) {
   return sum;
 }
 
-// Tensors that are there at the start of any list.
+// Tensors that exist at the start of any list.
 Ids always_there(const Block& block) {
   Ids there;
   for (std::size_t i = 0; i < block.tensors.size(); ++i) {
@@ -34,7 +34,7 @@ Ids always_there(const Block& block) {
   return there;
 }
 
-// Adds what the list writes; the names of what it reads too early.
+// Adds the tensors that the list writes, and returns the names of tensors that it reads too early.
 std::vector<std::string> read_too_early(const Block& block, const std::vector<Kernel>& kernels, Ids& there) {
   std::vector<std::string> early;
   for (const Kernel& kernel : kernels) {

@@ -13,7 +13,7 @@ double on_one_rank_of_each_stage(const Case& c) {
   return sum;
 }
 
-// What every tensor-parallel rank holds in full.
+// Parameters that every tensor-parallel rank holds in full.
 double replicated(const Model& m) {
   const double norm = double(m.hidden) * (m.norm == Norm::layer ? 2 : 1);
   const double biases = double(m.hidden) * (int(m.attention_out_bias) + int(m.mlp_bias));
@@ -22,7 +22,7 @@ double replicated(const Model& m) {
   return double(m.layers) * (2 * norm + biases + qk_norms) + norm + positions;
 }
 
-// Narayanan et al. 2021, equation 2, multiplied out, and the final norm, which it leaves out.
+// Narayanan et al. 2021, equation 2, multiplied out, and the final norm, which the equation omits.
 RC_GTEST_PROP(Parameters, OfATiedGptOnOneGpuAreEquation2, ()) {
   Case c = any_gpt();
   c.plan.tp = c.plan.pp = 1;

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of Llama 3 8B, with windows in three of four layers.
+// Llama 3 8B, with windows in three of four layers.
 Json windowed_list() {
   return Json::parse(R"json({"model_type": "block_list", "hidden_size": 4096, "vocab_size": 128256,
     "blocks": {"local": {"kind": "attention", "num_attention_heads": 32, "num_key_value_heads": 8,
@@ -26,7 +26,8 @@ Json windowed_list() {
     "layers": [{"repeat": 8, "pattern": ["local+mlp", "local+mlp", "local+mlp", "global+mlp"]}]})json");
 }
 
-// Every key of every kind, in as many files as it takes: a model has one kind of attention or recurrence.
+// Lists with every key of every kind. They need several files: a model has one kind of attention or
+// recurrence.
 std::vector<Json> whole_lists() {
   Json first = windowed_list();
   first.merge_patch(Json::parse(R"json({"name": "all", "tie_word_embeddings": true,
@@ -160,7 +161,7 @@ TEST(BlockList, TheRefusalOfAnUnknownTypeNamesBothWays) {
               testing::AllOf(HasSubstr("--as llama"), HasSubstr("model_type block_list")));
 }
 
-// Every place of an object or of a value, list elements aside but for those of objects.
+// Visits every place of an object or of a value; of list elements only the objects.
 void each_place(const Json& json, const Json::json_pointer& at,
                 const std::function<void(const Json::json_pointer&)>& visit) {
   visit(at);
@@ -197,7 +198,7 @@ TEST(BlockListSchema, NamesTheKeysThatTheReaderReads) {
     for (const auto& [key, value] : kind.at("properties").items()) EXPECT_TRUE(seen.contains(key)) << key;
 }
 
-// The page's example, as it stands there.
+// The example of the page, unchanged.
 TEST(BlockListPage, ShowsAFileThatIsRead) {
   const std::string page = read_text_file(SOURCE_DIR "/docs/models.md", 1'000'000);
   const std::size_t begin = page.find("```json\n") + 8;

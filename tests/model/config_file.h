@@ -1,4 +1,4 @@
-// A configuration written to a file of its own, to be read back as a user's would be.
+// A configuration in a file of its own, which tests read back like a user's file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ inline Model read_config(const Json& config) {
   return read_model(write_config(config.dump()));
 }
 
-// What read_model says of a bad configuration, or "" when it takes it.
+// The error of read_model for a bad configuration; "" when it reads it.
 inline std::string complaint(const std::string& text) {
   try {
     read_model(write_config(text));

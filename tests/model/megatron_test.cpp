@@ -1,4 +1,4 @@
-// A model whose every part is named, in a file of its own or inside another.
+// A model described part by part, in a file of its own or inside another.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST(MegatronGpt, MayHaveAnyPositions) {
   }
 }
 
-// As the readers of gpt-oss, DeepSeek and Nemotron-H take these keys.
+// The readers of gpt-oss, DeepSeek and Nemotron-H read these keys in the same way.
 TEST(MegatronGpt, MayHaveThePartsOfOtherFamilies) {
   Json config = any_gpt();
   config.update({{"sliding_window", 128},

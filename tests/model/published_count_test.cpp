@@ -1,4 +1,4 @@
-// Parameter counts against those that were published, to the last digit.
+// Parameter counts against published counts, to the last digit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -50,8 +50,9 @@ INSTANTIATE_TEST_SUITE_P(
             "NVIDIA-NeMo/Megatron-Bridge, model_verification_cards/nemotron-3-super-120b-a12b: elements"},
         Published{"gpt-oss-120b", 116'829'156'672, kHub}, Published{"gpt-oss-20b", 20'914'757'184, kHub}));
 
-// Of a module DeepSeek-V3's README_WEIGHTS.md tells 11.5B parameters of its own, of which 1.5B compute for a
-// token with the head: either is to its digits what all but the projection (equation 21) has.
+// README_WEIGHTS.md of DeepSeek-V3 states that a module has 11.5B parameters of its own. With the head, 1.5B
+// of them compute for a token. Both numbers agree, to their digits, with all parameters but the projection
+// (equation 21).
 constexpr double kProjection = 2.0 * 7168 * 7168;
 
 TEST(PublishedCount, OfDeepSeekV3TellsItsModuleOfMultiTokenPredictionApart) {
@@ -110,8 +111,8 @@ TEST(ActiveCount, OfGptOssIsThatOfItsModelCardWithoutTheInputEmbedding) {  // ta
   }
 }
 
-// model_verification_cards/nemotron-3.5-lightning of NVIDIA-NeMo/Megatron-Bridge: 32913266240, one module
-// more. NVIDIA 2025, Nemotron 3 Nano, table 1: 31.6B, 3.6B of them active with the embeddings.
+// model_verification_cards/nemotron-3.5-lightning of NVIDIA-NeMo/Megatron-Bridge: 32913266240, with one MTP
+// layer more. NVIDIA 2025, Nemotron 3 Nano, table 1: 31.6B, 3.6B of them active with the embeddings.
 TEST(PublishedCount, OfNemotron3NanoIsExactWithTheModuleOfItsSuccessor) {
   Model model = read_model("nemotron3-nano-30b-a3b");
   const ParameterCount alone = count_parameters(model);
@@ -123,7 +124,7 @@ TEST(PublishedCount, OfNemotron3NanoIsExactWithTheModuleOfItsSuccessor) {
   EXPECT_EQ(count_parameters(model).total, 32'913'266'240);
 }
 
-// NVIDIA 2026, Nemotron 3 Super: 120.6B without the module, 12.7B active.
+// NVIDIA 2026, Nemotron 3 Super: 120.6B without the MTP layer, 12.7B active.
 TEST(ActiveCount, OfNemotron3SuperIsThatOfItsReport) {
   Model model = read_model("nemotron3-super-120b-a12b");
   model.mtp_layers = 0;
@@ -152,7 +153,7 @@ std::ostream& operator<<(std::ostream& out, const Sc21& row) {
 
 class Sc21Count : public testing::TestWithParam<Sc21> {};
 
-// Narayanan et al. 2021 (SC21), equation 2 and table 1. The equation leaves out the last norm.
+// Narayanan et al. 2021 (SC21), equation 2 and table 1. The equation omits the last norm.
 TEST_P(Sc21Count, FollowsEquationTwoAndRoundsToTheTable) {
   const Model model = read_model(std::string("sc21-") + GetParam().size);
   const auto l = static_cast<double>(model.layers);

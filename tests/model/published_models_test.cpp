@@ -1,5 +1,5 @@
-// Models of many families: their parameter counts to the last digit. Each row of published_models.json has a
-// configuration's facts, the count and where it comes from.
+// Models of many families: their parameter counts to the last digit. Each row of published_models.json has
+// the facts of a configuration, the count and its source.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,10 +28,12 @@ TEST(PublishedModels, CountAsTheirSourcesSay) {
   }
 }
 
-// "hub": the safetensors total, or one with the difference explained. "published": a file that was read.
-// "counted": a public class of another framework was built without weights, and its shapes were added up.
-// "quoted": a public repository states the count. "computed": only the class says so, and the source tells
-// whether it was read.
+// Sources of a count:
+// - "hub": the safetensors total, or a total with the difference explained.
+// - "published": a file that was read.
+// - "counted": the shapes of a public class of another framework, built without weights.
+// - "quoted": a public repository states the count.
+// - "computed": only the class gives it, and the source states whether it was read.
 TEST(PublishedModels, SayHowTheirCountIsKnown) {
   for (const Json& row : published_models())
     EXPECT_THAT(row["source"].get<std::string>(),
@@ -50,7 +52,7 @@ TEST(PublishedModels, AreOfManyFamilies) {
   EXPECT_GE(types.size(), 30u);
 }
 
-// A row that is mistyped would be read over in silence.
+// A mistyped key of a row would be ignored silently.
 TEST(Families, HaveKnownKeysOnly) {
   const std::set<std::string> known = {"class", "like",      "names",        "implied", "absent",  "only",
                                        "cases", "per_layer", "approximated", "reader",  "refused", "types"};

@@ -1,4 +1,4 @@
-// Files whose layers differ in size: what is read of them, and what is refused.
+// Files whose layers differ in size: accepted and refused keys.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST(Shapes, KeysMayStandForManyTokens) {
   EXPECT_THAT(complaint(config.dump()), HasSubstr("/layer_types/5: must be sliding_attention"));
 }
 
-// A rule that only the class knows would count an indexer in every layer.
+// Without the list, a rule that only the class knows would count an indexer in every layer.
 TEST(Shapes, LayersThatScoreKeysMustBeNamed) {
   Json config = published("glm-5");
   config["index_topk_freq"] = 4;

@@ -1,5 +1,4 @@
-// Towers of multimodal models: their parameters to the last digit, and what is said of those that are left
-// out.
+// Towers of multimodal models: their parameters to the last digit, and the notes on omitted towers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +15,7 @@ using testing::IsEmpty;
 struct KnownTower {
   const char* name;
   std::int64_t text_width;
-  Json wrapper;  // without the language model
+  Json wrapper;  // the wrapper's keys without the language model
   std::int64_t parameters;
   std::int64_t image_tokens;
 };
@@ -39,7 +38,7 @@ Json qwen2_5_vision() {
           {"fullatt_block_indexes", {7, 15, 23, 31}}};
 }
 
-// Totals of the hub's safetensors, less those of the language model.
+// Totals of safetensors on the hub, less the language model.
 std::vector<KnownTower> known_towers() {
   return {
       // Qwen/Qwen3-VL-8B-Instruct: 8767123696 - 8190735360
@@ -61,7 +60,7 @@ std::vector<KnownTower> known_towers() {
        0},
       // Qwen/Qwen2.5-VL-7B-Instruct: 8292166656 - 7615616512
       {"Qwen2_5VL", 3584, {{"vision_config", qwen2_5_vision()}}, 676'550'144, 0},
-      // Qwen/Qwen2-VL-7B-Instruct: 8291375616 - 7615616512. hidden_size is the text's.
+      // Qwen/Qwen2-VL-7B-Instruct: 8291375616 - 7615616512. hidden_size is the language model's.
       {"Qwen2VL",
        3584,
        {{"vision_config",
@@ -188,7 +187,7 @@ TEST(Tower, ForSoundIsLeftOutBesideOneForImages) {
               ElementsAre(AllOf(HasSubstr("audio_config"), HasSubstr("is left out"))));
 }
 
-// Four of 32 layers see all patches, the others squares of 8 x 8.
+// Four of 32 layers see all patches; the other layers see squares of 8 x 8.
 TEST(Tower, HasTheWindowsOfItsLayers) {
   const Model model = multimodal(known_towers()[1]);
   const Model& layers = modelled_tower(model)->layers;

@@ -1,5 +1,5 @@
-// Configurations that are no plain file of a known family: parts of multimodal models, unknown types, types
-// whose mechanisms have no kernels, files of newer writers.
+// Configurations that are not plain files of a known family: parts of multimodal models, unknown types, types
+// whose mechanisms have no kernels, and files of newer writers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,8 @@ TEST(TypeWithoutKernels, IsRefusedWithItsMechanism) {
         << type;
 }
 
-// transformers, DeepseekV32Indexer: wq_b, wk, k_norm and weights_proj of each layer, its module's included.
+// transformers, DeepseekV32Indexer: wq_b, wk, k_norm and weights_proj of each layer, also inside the MTP
+// layer.
 TEST(Indexer, AddsItsParametersToEachLayerThatHasOne) {
   Json config = read_json_file(SOURCE_DIR "/scenarios/models/deepseek-v3.json");
   const std::int64_t without = count_parameters(read_config(config)).total;
@@ -239,7 +240,7 @@ TEST(Wrapper, OlderFilesHaveTheTextsKeysBesideTheTower) {
   EXPECT_THAT(tower_notes(read_config(config), false), ElementsAre(HasSubstr("vision_config is left out")));
 }
 
-// "activation" and "experts" are parts of rows, and anything in a file.
+// "activation" and "experts" are parts of rows; keys of these names in a file may mean anything.
 TEST(PartsOfRows, AreNotReadFromFiles) {
   Json config = llama_config();
   config["activation"] = "gelu";
@@ -315,7 +316,7 @@ TEST(SharedExperts, MayBeOfAnyWidth) {
   config["shared_expert_intermediate_size"] = 700;
   EXPECT_EQ(read_config(config).experts->shared_ffn_hidden, 700);
   Json latent = read_json_file(SOURCE_DIR "/scenarios/models/deepseek-v3.json");
-  latent["moe_shared_expert_intermediate_size"] = 3000;  // as Megatron-LM's flag of that name
+  latent["moe_shared_expert_intermediate_size"] = 3000;  // set by the Megatron-LM flag of the same name
   EXPECT_EQ(read_config(latent).experts->shared_ffn_hidden, 3000);
 }
 

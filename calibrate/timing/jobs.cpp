@@ -36,7 +36,7 @@ SampleKey key_of(const Attention& attention) {
 }  // namespace
 
 bool is_of_step(const Jobs& jobs, const KernelJob& job) {
-  return jobs.blocks[job.block].kind == BlockKind::optimizer;
+  return jobs.blocks[job.block].role == BlockRole::optimizer;
 }
 
 std::int64_t heads_of(const Attention& attention) {
@@ -129,7 +129,7 @@ class Collector {
     if (plan().offload == Offload::optimizer || parameters == 0) return;
     Block scratch;
     const std::vector<Kernel> kernels = optimizer_kernels(parameters, plan(), scratch);
-    scratch.kind = BlockKind::optimizer;
+    scratch.role = BlockRole::optimizer;
     scratch.name = "optimizer";
     repeats_ = 1;
     jobs_.blocks.push_back(scratch);

@@ -37,8 +37,8 @@ LayerCosts layer_costs(const Model& model, const Plan& plan, const Cluster& clus
     const StageTimes& piece = times[i];
     const double seconds =
         piece.forward.total() + piece.backward_input.total() + piece.backward_weight.total();
-    const BlockKind kind = pieces.blocks[static_cast<std::size_t>(pieces.parts[i].front().block)].kind;
-    if (kind == BlockKind::layer) {
+    const BlockRole role = pieces.blocks[static_cast<std::size_t>(pieces.parts[i].front().block)].role;
+    if (role == BlockRole::layer) {
       costs.layers.push_back(seconds);
     } else {
       (costs.layers.empty() ? costs.first : costs.last) += seconds;

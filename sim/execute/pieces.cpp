@@ -140,8 +140,8 @@ std::vector<Piece> make_pieces(const Training& training, int stage) {
   std::vector<Piece> pieces;
   for (const Repeated& repeated : work.parts[static_cast<std::size_t>(stage)]) {
     const Block& block = work.blocks[static_cast<std::size_t>(repeated.block)];
-    const bool is_module = block.kind == BlockKind::module;
-    const bool is_layer = is_module || block.kind == BlockKind::layer;
+    const bool is_module = block.role == BlockRole::module;
+    const bool is_layer = is_module || block.role == BlockRole::layer;
     for (std::int64_t i = 0; i < repeated.repeats; ++i) {
       Piece piece;
       piece.block = &block;

@@ -211,7 +211,7 @@ class Limits {
            {&block.forward, &block.recompute, &block.backward_input, &block.backward_weight})
         look_at(block, *kernels);
     Block scratch;
-    scratch.kind = BlockKind::optimizer;
+    scratch.role = BlockRole::optimizer;
     scratch.name = "optimizer";
     look_at(scratch, optimizer_kernels(1, plan_, scratch));
   }

@@ -21,9 +21,9 @@ std::vector<Unit> units(const Work& work, int stage) {
     const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
     const double experts = block.expert_parameters(), dense = block.parameters() - experts;
     const Unit own{dense, experts, weights_of(block)};
-    if (block.kind == BlockKind::embedding) {
+    if (block.role == BlockRole::embedding) {
       join(before, own);
-    } else if (block.kind == BlockKind::head && !units.empty()) {
+    } else if (block.role == BlockRole::head && !units.empty()) {
       join(units.back(), own);
     } else {
       for (std::int64_t i = 0; i < part.repeats; ++i) {

@@ -107,7 +107,7 @@ namespace {
 // gather_split_1d_tensor) and DeepSpeed (runtime/utils.py, PartitionedTensor.full) pass.
 Block arrival_block(const Tensor& whole) {
   Block block;
-  block.kind = BlockKind::arrival;
+  block.role = BlockRole::arrival;
   block.name = "arrival";
   block.tensors = {whole, whole};
   block.tensors[0].name = "gathered";

@@ -200,7 +200,7 @@ double flops(const Scan& scan);
 // Executed FLOPs of a GEMM, attention or scan; 0 for other kernels. Causal attention counts full squares.
 double flops(const Kernel& kernel);
 
-enum class BlockKind : std::uint8_t {
+enum class BlockRole : std::uint8_t {
   tower,  // patches, layers and projectors of a tower, ahead of the embedding
   embedding,
   layer,
@@ -212,7 +212,7 @@ enum class BlockKind : std::uint8_t {
 
 // A piece of the network. Its kernel lists are given once and repeated.
 struct Block {
-  BlockKind kind = BlockKind::layer;
+  BlockRole role = BlockRole::layer;
   // A name for people:
   // - "embedding", "layer", "sparse_layer", "full_layer" (no window);
   // - in hybrid models "mamba_layer", "attention_layer", "mlp_layer", "expert_layer";

@@ -67,13 +67,13 @@ TEST(Tower, RunsOnTheFirstStageAheadOfTheEmbedding) {
   Plan plan = with_images();
   plan.pp = 2;
   const Work work = make_work(seeing(), plan);
-  std::vector<BlockKind> kinds;
-  for (const Repeated& part : work.parts[0]) kinds.push_back(work.blocks[std::size_t(part.block)].kind);
-  EXPECT_THAT(kinds, testing::ElementsAre(BlockKind::tower, BlockKind::tower, BlockKind::tower,
-                                          BlockKind::embedding, BlockKind::layer));
+  std::vector<BlockRole> roles;
+  for (const Repeated& part : work.parts[0]) roles.push_back(work.blocks[std::size_t(part.block)].role);
+  EXPECT_THAT(roles, testing::ElementsAre(BlockRole::tower, BlockRole::tower, BlockRole::tower,
+                                          BlockRole::embedding, BlockRole::layer));
   EXPECT_EQ(work.parts[0][1].repeats, 3);
   for (const Repeated& part : work.parts[1])
-    EXPECT_NE(work.blocks[std::size_t(part.block)].kind, BlockKind::tower);
+    EXPECT_NE(work.blocks[std::size_t(part.block)].role, BlockRole::tower);
 }
 
 // The output of a block has as many elements as the input of the next block.

@@ -21,8 +21,8 @@ std::ptrdiff_t readers(const std::vector<Kernel>& kernels, TensorId tensor) {
 
 }  // namespace
 
-BlockBuilder::BlockBuilder(std::string name, const Shape& shape, BlockKind kind) : shape_(shape) {
-  block_.kind = kind;
+BlockBuilder::BlockBuilder(std::string name, const Shape& shape, BlockRole role) : shape_(shape) {
+  block_.role = role;
   block_.name = std::move(name);
 }
 

@@ -15,7 +15,7 @@ namespace rehearse {
 
 class BlockBuilder {
  public:
-  BlockBuilder(std::string name, const Shape& shape, BlockKind kind);
+  BlockBuilder(std::string name, const Shape& shape, BlockRole role);
 
   TensorId input(std::string name, double elements);
   TensorId batch(std::string name, double elements);  // 64-bit token ids

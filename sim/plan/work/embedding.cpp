@@ -96,7 +96,7 @@ Block embedding_block(const Model& model, const Plan& plan) {
     shape.sequence_parallel = shape.tp_comm_overlap = false;
     shape.rows = shape.tokens;
   }
-  BlockBuilder b("embedding", shape, BlockKind::embedding);
+  BlockBuilder b("embedding", shape, BlockRole::embedding);
   const TensorId images =
       tower != nullptr ? b.input("images", image_elements(model, plan, *tower)) : TensorId{-1};
   TensorId rows = embed(b, model, b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden)));

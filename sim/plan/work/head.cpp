@@ -88,7 +88,7 @@ void predict(BlockBuilder& b, const Model& model, const Plan& plan, TensorId row
 
 Block head_block(const Model& model, const Plan& plan) {
   const Shape shape = shape_on_one_rank(model, plan);
-  BlockBuilder b("head", shape, BlockKind::head);
+  BlockBuilder b("head", shape, BlockRole::head);
   const TensorId input = b.input("input", static_cast<double>(model.streams) * shape.row_elements());
   const TensorId rows = before_logits(b, model, shape, input);
   const double elements = Shape::elements(shape.vocab, shape.hidden);

@@ -206,7 +206,7 @@ TensorId layer(BlockBuilder& b, const Model& model, const Plan& plan, LayerSort 
 Block layer_block(const Model& all, const Plan& plan, LayerSort sort, LayerKind kind) {
   const Model model = all.shaped(sort.shape);
   const Shape shape = sort.in_bf16 ? in_bf16(shape_on_one_rank(model, plan)) : shape_on_one_rank(model, plan);
-  BlockBuilder b(name_of(all, sort, kind), shape, BlockKind::layer);
+  BlockBuilder b(name_of(all, sort, kind), shape, BlockRole::layer);
   b.hands_on(layer(b, model, plan, sort,
                    b.input("input", static_cast<double>(model.streams) * shape.row_elements())));
 

@@ -105,7 +105,7 @@ std::vector<LayerSort> sorts_of_module(const Model& model, const Plan& plan) {
 
 Block mtp_block(const Model& model, const Plan& plan, bool first) {
   const Shape shape = shape_of_module(model, plan);
-  BlockBuilder b(first ? "mtp" : "further_mtp", shape, BlockKind::module);
+  BlockBuilder b(first ? "mtp" : "further_mtp", shape, BlockRole::module);
   const TensorId hidden = b.input("input", shape.row_elements());
   const Shared shared = shared_weights(b, model, plan, first);
   const TensorId projected = project(b, model, embed(b, model, shared.table), hidden);

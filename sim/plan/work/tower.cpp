@@ -134,7 +134,7 @@ struct Projection {
 
 Block renamed(Block block) {
   block.name = "tower_" + block.name;
-  block.kind = BlockKind::tower;
+  block.role = BlockRole::tower;
   return block;
 }
 
@@ -161,7 +161,7 @@ Plan tower_plan(const Plan& plan, const Tower& tower) {
 
 Block patch_block(const Tower& tower, const Plan& plan) {
   const Shape shape = shape_of(tower, plan);
-  BlockBuilder b("patches", shape, BlockKind::tower);
+  BlockBuilder b("patches", shape, BlockRole::tower);
   TensorId rows = add_table(b, tower, shape, embed_patches(b, tower, shape));
   if (tower.norm_before) rows = normalise(b, "norm_before", tower.layers.norm, rows, shape.hidden);
   b.hands_on(rows);
@@ -178,7 +178,7 @@ Block projector_block(const Tower& tower, const Plan& plan) {
   projection.shape.hidden = tower.projector.widths.back();
   projection.shape.seq = image_tokens(plan, tower);
   projection.shape.tokens = projection.shape.rows = projection.tokens;
-  BlockBuilder b("projector", projection.shape, BlockKind::tower);
+  BlockBuilder b("projector", projection.shape, BlockRole::tower);
   const TensorId input = b.input("input", rows_shape.token_elements());
   const TensorId rows =
       tower.norm_after ? normalise(b, "norm_after", tower.layers.norm, input, tower.layers.hidden) : input;

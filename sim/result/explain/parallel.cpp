@@ -23,7 +23,7 @@ double sent_bytes(const std::vector<Kernel>& kernels, int tp) {
 
 const Block* layer_of(const Work& work) {
   for (const Block& block : work.blocks)
-    if (block.kind == BlockKind::layer) return &block;
+    if (block.role == BlockRole::layer) return &block;
   return nullptr;
 }
 

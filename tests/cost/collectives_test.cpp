@@ -188,7 +188,7 @@ RC_GTEST_PROP(Collective, NeverBeatsTheWire, ()) {
   const auto seconds = [&](CollectiveOp op, double size) {
     return collective_time(profile, cluster, op, size, shape).total();
   };
-  // What a rank does not hold must reach it: over its link, or over the NICs of its node.
+  // Data that a rank lacks must reach it: over its link, or over the NICs of its node.
   const double nics = members * cluster.node.nic.bandwidth;
   const double missing = nodes > 1 ? bytes * (nodes - 1) / nodes / nics
                                    : bytes * (members - 1) / members / cluster.node.gpu_link.bandwidth;

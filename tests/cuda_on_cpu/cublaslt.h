@@ -1,4 +1,4 @@
-// What does a description of cuBLASLt's hold?
+// Which fields does a cuBLASLt description have?
 #pragma once
 
 #include <cublasLt.h>

@@ -1,4 +1,4 @@
-// What libFuzzer takes from us: half of the changes, and how the sanitizers are set.
+// Our hooks for libFuzzer: half of the mutations, and the sanitizers' settings.
 #include <algorithm>
 #include <cstdint>
 #include <string>

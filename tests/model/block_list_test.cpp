@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Of Llama 3 8B, with windows in three of four layers.
+// Llama 3 8B, with windows in three of four layers.
 Json windowed_list() {
   return Json::parse(R"json({"model_type": "block_list", "hidden_size": 4096, "vocab_size": 128256,
     "blocks": {"local": {"kind": "attention", "num_attention_heads": 32, "num_key_value_heads": 8,

@@ -19,7 +19,7 @@ inline Model read_config(const Json& config) {
   return read_model(write_config(config.dump()));
 }
 
-// What read_model says of a bad configuration, or "" when it takes it.
+// The error of read_model for a bad configuration, or "" when it is accepted.
 inline std::string complaint(const std::string& text) {
   try {
     read_model(write_config(text));

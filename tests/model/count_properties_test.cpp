@@ -1,4 +1,4 @@
-// What holds of the count of any network.
+// Properties of the parameter count of any network.
 #include <gtest/gtest.h>
 
 #include <rapidcheck/gtest.h>

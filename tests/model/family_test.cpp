@@ -1,4 +1,4 @@
-// What each family's absent and special keys mean.
+// The meaning of each family's absent and special keys.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST(Family, UnknownKeysAreReadOver) {
   EXPECT_THAT(read_config(config).not_modelled, IsEmpty());
 }
 
-// Python's json writes what JSON has not (time_step_limit of Nemotron-H is [0.0, Infinity]).
+// Python's json writes values that JSON lacks (time_step_limit of Nemotron-H is [0.0, Infinity]).
 TEST(Family, ConstantsOfPythonAreTexts) {
   std::string text = llama_config().dump();
   text.pop_back();

@@ -69,7 +69,7 @@ TEST(MegatronGpt, MayHaveAnyPositions) {
   }
 }
 
-// As the readers of gpt-oss, DeepSeek and Nemotron-H take these keys.
+// Same meaning of these keys as in the readers of gpt-oss, DeepSeek and Nemotron-H.
 TEST(MegatronGpt, MayHaveThePartsOfOtherFamilies) {
   Json config = any_gpt();
   config.update({{"sliding_window", 128},

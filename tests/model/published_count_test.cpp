@@ -50,8 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
             "NVIDIA-NeMo/Megatron-Bridge, model_verification_cards/nemotron-3-super-120b-a12b: elements"},
         Published{"gpt-oss-120b", 116'829'156'672, kHub}, Published{"gpt-oss-20b", 20'914'757'184, kHub}));
 
-// Of a module DeepSeek-V3's README_WEIGHTS.md tells 11.5B parameters of its own, of which 1.5B compute for a
-// token with the head: either is to its digits what all but the projection (equation 21) has.
+// DeepSeek-V3's README_WEIGHTS.md states 11.5B parameters of an MTP layer's own, of which 1.5B compute for a
+// token with the head. Both numbers match, to their digits, the layer without its projection (equation 21).
 constexpr double kProjection = 2.0 * 7168 * 7168;
 
 TEST(PublishedCount, OfDeepSeekV3TellsItsModuleOfMultiTokenPredictionApart) {

@@ -29,8 +29,8 @@ TEST(PublishedModels, CountAsTheirSourcesSay) {
 }
 
 // "hub": the safetensors total, or one with the difference explained. "published": a file that was read.
-// "counted": a public class of another framework was built without weights, and its shapes were added up.
-// "quoted": a public repository states the count. "computed": only the class says so, and the source tells
+// "counted": a public class of another framework was built without weights, and its shapes were summed.
+// "quoted": a public repository states the count. "computed": only the class implies it, and the source tells
 // whether it was read.
 TEST(PublishedModels, SayHowTheirCountIsKnown) {
   for (const Json& row : published_models())

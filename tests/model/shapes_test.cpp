@@ -1,4 +1,4 @@
-// Files whose layers differ in size: what is read of them, and what is refused.
+// Files whose layers differ in size: supported and refused ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Configurations that are no plain file of a known family: parts of multimodal models, unknown types, types
-// whose mechanisms have no kernels, files of newer writers.
+// Configurations that are not a plain file of a known family: parts of multimodal models, unknown types,
+// types whose mechanisms have no kernels, files of newer versions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

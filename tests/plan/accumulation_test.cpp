@@ -1,4 +1,4 @@
-// Who adds a microbatch's gradients to those of the ones before, and what moves for it?
+// Which kernel adds a microbatch's gradients to earlier ones, and how many bytes move for it?
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

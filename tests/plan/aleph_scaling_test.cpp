@@ -1,4 +1,4 @@
-// What the recipe of Aleph Alpha's Scaling decides, and what its kernels move.
+// Decisions of the recipe of Aleph Alpha's Scaling, and the bytes that its kernels move.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,7 +86,8 @@ TEST(AlephScaling, SplitProjectionsMultiplyAsMuchAsOne) {
   EXPECT_DOUBLE_EQ(flops(scaling(2)), flops(one));
 }
 
-// Of whole rows: 8 bytes a logit of fp32 copy and softmax, whatever the ranks, and the copies of the gather.
+// For whole rows: 8 bytes a logit of fp32 copy and softmax, independent of the number of ranks, and the
+// copies of the gather.
 TEST(AlephScaling, EachRankTakesTheLossOfAllLogits) {
   const Block alone = block_of(scaling(1), "head"), of_two = block_of(scaling(2), "head");
   EXPECT_EQ(moved(alone, alone.forward, "log_softmax"), moved(of_two, of_two.forward, "log_softmax"));

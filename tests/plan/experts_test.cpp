@@ -224,8 +224,8 @@ TEST(ExpertBlocks, FollowTheOrderOfDenseAndSparseLayers) {
   EXPECT_EQ(repeats(1), (List{{"sparse_layer", 3}, {"head", 1}}));
 }
 
-// Attention part 8h + 8 kv + 4 a + 4 h of a dense layer; then scores 2E, choices 4k, and for each chosen row
-// its input 2h, weight 4, gate and up 4f and their product 2f.
+// Attention part 8h + 8 kv + 4 a + 4 h of a dense layer, scores 2E, choices 4k. For each chosen row: its
+// input 2h, weight 4, gate and up 4f and their product 2f.
 TEST(ExpertSavedBytes, OfAMixtralLayerAreThoseOfItsChosenRows) {
   const Case c = preset("mixtral-8x7b", 8);
   const double h = 4096, f = 14336, kv = 1024, heads = 32, s = 4096;

@@ -1,4 +1,4 @@
-// NVFP4 as Transformer Engine runs it: what is passed over, what is written, and how weights are cast.
+// NVFP4 as in Transformer Engine: passes over operands, outputs, and casts of weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,8 +50,8 @@ double bytes_of(const Block& block, Pointwise kind) {
 }
 
 // Every operand is read in 16 bits twice, for its maxima and for the cast, and written by rows and by
-// columns; no norm finds a maximum, which is wanted of columns after a transform; gradients are rounded at
-// random.
+// columns. No norm finds a maximum, as columns need it after a transform. Gradients are rounded
+// stochastically.
 TEST(Fp4, PassesOverEveryOperandAndThenWritesItBothWays) {
   const Block block = layer_of(fp4_case());
   EXPECT_DOUBLE_EQ(bytes_of(block, Pointwise::quantize_fp4),
@@ -94,8 +94,8 @@ TEST(Fp4, AttentionMayMultiplyInFp8) {
   EXPECT_GT(bytes_of(block, Pointwise::quantize), 0);
 }
 
-// What a rank gathers is half a byte an element and a sixteenth for the scales: rows for one GEMM, columns
-// of gradients for the other.
+// A rank gathers half a byte an element and a sixteenth for the scales: rows for one GEMM, columns of
+// gradients for the other.
 TEST(Fp4, GathersRowsAndColumnsInNineSixteenthsOfAByte) {
   const Block block = layer_of(fp4_case(2));
   std::vector<double> bytes;

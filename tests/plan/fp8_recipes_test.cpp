@@ -1,4 +1,4 @@
-// Transformer Engine's recipes: what is quantized, how often it is read for that, and what ranks gather.
+// Transformer Engine's recipes: quantized tensors, the number of reads for that, and the ranks' gathers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST(Fp8Recipes, BlocksAreQuantizedBothWaysFrom16Bits) {
     EXPECT_TRUE(!quantizes(kernel) || std::get<Pointwise>(kernel.what) == Pointwise::quantize_blocks);
 }
 
-// What the layer keeps has a byte an element under every recipe.
+// Saved activations of the layer have a byte an element under every recipe.
 TEST(Fp8Recipes, KeepInputsInAByte) {
   const double delayed = saved_bytes(layer_under(recipe_case(Fp8Scaling::tensor, false)));
   for (const Fp8Scaling scaling : {Fp8Scaling::tensor, Fp8Scaling::current, Fp8Scaling::mx})
@@ -104,8 +104,8 @@ std::vector<double> gathers(const std::vector<Kernel>& kernels) {
   return bytes;
 }
 
-// Rows for one GEMM and columns for the other: of inputs as many gathers as ever, of the two gradients
-// that are gathered one more each.
+// Rows for one GEMM and columns for the other. Inputs are gathered as often as before; the two gathered
+// gradients are gathered once more each.
 TEST(Fp8Recipes, BlocksOfGradientsAreGatheredTwice) {
   const Block tensors = layer_under(recipe_case(Fp8Scaling::current, true, 2));
   EXPECT_THAT(gathers(tensors.forward), ElementsAre(1, 1));

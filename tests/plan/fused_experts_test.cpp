@@ -51,7 +51,7 @@ TEST(FusedExperts, MultiplyAsMuchAsOthersAndSaveLess) {
   EXPECT_DOUBLE_EQ(count_flops(a, fused.plan).hardware(), count_flops(b, plain.plan).hardware());
   EXPECT_EQ(a.parameters(0), b.parameters(0));
   const Block layer = block_called(a, "sparse_layer"), other = block_called(b, "sparse_layer");
-  // Of 4,096 x 8 rows of 768: in bf16 no more, in fp8 by columns alone as before.
+  // 4,096 x 8 rows of 768: no more in bf16; in fp8 only by columns, as before.
   EXPECT_DOUBLE_EQ(other.bytes(other.saved) - layer.bytes(layer.saved), 0)
       << "what quantisation had made was saved in its place before";
 }

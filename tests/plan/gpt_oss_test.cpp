@@ -1,4 +1,4 @@
-// gpt-oss: windows in every other layer, sinks, and what its experts do in passes of their own.
+// gpt-oss: windows in every other layer, sinks, and the separate passes of its experts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,9 +62,9 @@ TEST(GptOss, HoldsEveryParameterThatItCounts) {
   EXPECT_EQ(make_work(c.model, c.plan).parameters(0), double(count_parameters(c.model).total));
 }
 
-// Elements of 4,096 tokens of 4 choices each: scaled biases are written; rows and they read, and sums
-// written; those read, and written side by side. Back: the rows' gradients side by side, and a GEMM for
-// each factor, which its sum reads.
+// Elements of 4,096 tokens with 4 choices each. Forward: scaled biases are written; these and the rows are
+// read, and sums written; the sums are read, and written side by side. Backward: the rows' gradients side by
+// side, and a GEMM for each factor, which its sum reads.
 TEST(GptOss, AddsTheLastBiasInPassesOf16Bits) {
   const Case c = gpt_oss();
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");
@@ -90,8 +90,8 @@ TEST(GptOss, AddsTheLastBiasInPassesOfFp32WhereALibraryWantsItsWeightsSo) {
               (2 + 4) + (4 + 2) + 4 + 8 + 4, 0.01);
 }
 
-// Two halves clamped and joined; back, two comparisons for each half of the elements from above and one with
-// a conjunction from below for the other, a choice, and the halves joined.
+// Forward: two halves are clamped and joined. Backward: each half is compared with the upper bound, one also
+// with the lower bound, with a conjunction. Then come a choice and the join of the halves.
 TEST(GptOss, ClampsWhatItActivatesInPassesWhereNoProductDoes) {
   Case c = gpt_oss();
   const Block layer = block_called(make_work(c.model, c.plan), "sparse_layer");

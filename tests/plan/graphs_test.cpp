@@ -1,4 +1,4 @@
-// Which kernels of a layer a CUDA graph holds, and what Megatron core asks of its modules.
+// Which kernels of a layer does a CUDA graph contain, and which modules does Megatron core require?
 #include "plan/graphs.h"
 
 #include <gtest/gtest.h>

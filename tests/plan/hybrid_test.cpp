@@ -101,7 +101,7 @@ TEST(Hybrid, MambaLayerMultipliesWhatItsEquationsSay) {
   EXPECT_DOUBLE_EQ(count.rescore, 2.0 * kLength * (chunk * (maps / 2 + inner) + inner * state));
 }
 
-// What the convolution makes is made again; what was scanned stays before its gate and after it.
+// The convolution's output is recomputed. The scan's output is kept before and after its gate.
 TEST(Hybrid, MambaLayerKeepsWhatItsKernelsSave) {
   const Case c = hybrid_case("M");
   const Block block = block_called(make_work(c.model, c.plan), "mamba_layer");
@@ -124,7 +124,8 @@ TEST(Hybrid, MambaCopiesItsRowsWhereSequencesAreSeveral) {
   EXPECT_EQ(copies(), 2);
 }
 
-// All that a rank's scan reads leaves once, and what it makes comes back; heads are fewer, tokens more.
+// All inputs of a rank's scan are sent once, and its outputs come back. Each rank has fewer heads and more
+// tokens.
 TEST(Hybrid, ContextParallelRanksExchangeHeadsForTokens) {
   Case c = hybrid_case("M");
   c.plan.cp = 2;

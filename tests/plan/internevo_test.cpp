@@ -1,4 +1,4 @@
-// What InternEvo's recipe decides, and what its kernels move.
+// Decisions of InternEvo's recipe, and the bytes that its kernels move.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(InternEvo, CopiesEachByteOfABucketThreeTimes) {
 TEST(InternEvo, NormsReadFp32Copies) {
   const Block layer = layer_of(small_case());
   const double elements = kTokens * kHidden;
-  // Gate and up projection make a gradient each of what the second norm made, which are added up.
+  // Gate and up projection each make a gradient of the second norm's output, and these are summed.
   for (const auto& [norm, sum] : {std::pair{"attention_norm", 0.0}, {"mlp_norm", 6 * elements}}) {
     EXPECT_EQ(moved(layer, layer.forward, norm), 12 * elements + 2 * kHidden) << norm;
     EXPECT_EQ(moved(layer, layer.backward_input, norm), 16 * elements + 2 * kHidden + sum) << norm;

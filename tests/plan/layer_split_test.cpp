@@ -83,7 +83,7 @@ TEST(Split, AtSharesGoesOnUntilAShareIsExceeded) {
   EXPECT_EQ(split_at_shares(weighing(4, 8 * (4 * 64 + 3 * 256)), plan_of(2, 1)), Layers{});  // head on rank 0
 }
 
-// Llama's 13 B and 65 B with a vocabulary of 128,000: what pipe_partition_balanced of Scaling gives.
+// Llama's 13 B and 65 B with a vocabulary of 128,000: the results of Scaling's pipe_partition_balanced.
 TEST(Split, ByParametersFillsEachStageUpToTheHeaviest) {
   const Model small = llama(40, 5120, 40, 40, 13824, 128000);
   EXPECT_EQ(split_by_parameters(small, plan_of(2, 1)), (Layers{20, 20}));

@@ -1,5 +1,5 @@
-// Models whose layers differ in size, and mechanisms beside attention: the Work holds the parameters that the
-// count of the model has, over any number of tensor-parallel ranks, and runs their kernels.
+// Models whose layers differ in size, and mechanisms beside attention. The Work has as many parameters as the
+// model's count, over any number of tensor-parallel ranks, and runs their kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

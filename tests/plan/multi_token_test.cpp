@@ -1,4 +1,4 @@
-// Modules of multi-token prediction: what they compute, hold and share with the model.
+// MTP layers: their compute, memory, and tensors shared with the model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -52,8 +52,8 @@ RC_GTEST_PROP(Owners, HaveAllParametersAndTheBusiestAtLeastAnEvenShare, ()) {
   RC_ASSERT(busiest <= sum / ranks + largest);
 }
 
-// Tables of 20,480, gate, up and down of 10,240, queries, keys and values of 8,192, their output of 4,096 and
-// norms of 64 elements: ranks 0 and 1 take a table, then a third matrix each; the last norms go to them.
+// Tables of 20,480 elements; gate, up and down of 10,240; queries, keys and values of 8,192; their output of
+// 4,096; norms of 64. Ranks 0 and 1 take a table, then a third matrix each; the last norms go to them.
 TEST(Owners, OfASmallLlamaByHand) {
   const Case c{llama(2, 64, 4, 2, 160, 320), owners_plan(4)};
   const Work work = make_work(c.model, c.plan);

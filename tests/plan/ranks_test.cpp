@@ -45,7 +45,7 @@ TEST(Ranks, OfExpertsAreCarvedOutOfTensorAndDataParallelRanks) {
   EXPECT_EQ(experts.group(5, Axis::pp), RankGrid(plan).group(5, Axis::pp));
 }
 
-// Megatron core 0.9: an expert's ranks lie tp x cp apart, its replicas along what is left.
+// Megatron core 0.9: the ranks of an expert are tp x cp apart, its replicas along the remaining dimension.
 TEST(Ranks, OfExpertsWereCarvedOutOfDataParallelRanksAlone) {
   Plan plan;
   plan.tp = plan.etp = 4;

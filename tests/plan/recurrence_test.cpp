@@ -1,4 +1,4 @@
-// What mixes tokens in attention's place, and what chooses its keys: parameters, FLOPs, rules.
+// Layers that replace attention, and layers that choose its keys: parameters, FLOPs, rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

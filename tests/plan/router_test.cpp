@@ -48,7 +48,8 @@ TEST(Router, MakesTheHostWaitUnlessACapacityFixesHowManyRowsGoWhere) {
   EXPECT_THAT(waited_for(c), ElementsAre("router_rows_received"));
 }
 
-// Megatron core 0.10 to 0.12 counted what a mask selects, for the rows and again for their weights.
+// Megatron core 0.10 to 0.12 counted the elements that a mask selects, for the rows and again for their
+// weights.
 TEST(Router, MakesTheHostWaitForMasks) {
   Case c = padded_mixtral();
   c.plan.fused_permute = false;

@@ -1,4 +1,4 @@
-// Rows that go to each rank once: how many there are, and what stands around their exchange.
+// Rows that go to each rank once: their number, and the kernels around their exchange.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -50,7 +50,7 @@ Block layer_of(const Case& c) {
   return block_called(make_work(c.model, c.plan), "sparse_layer");
 }
 
-// Of the experts' ranks, in order.
+// Exchanges among the experts' ranks, in order.
 std::vector<std::string> exchanges(const std::vector<Kernel>& kernels) {
   std::vector<std::string> names;
   for (const Kernel& kernel : kernels)
@@ -121,7 +121,7 @@ TEST(RowExchange, OfHybridEpSpreadsAndCollectsRowsByAMap) {
       }
 }
 
-// What goes out comes back, whoever carries it, and the experts compute the same.
+// Rows that are sent come back with every dispatcher, and the experts compute the same.
 RC_GTEST_PROP(RowExchange, LeavesTheExpertsTheSameWork, ()) {
   Case c = any_case();
   add_experts(c, true);

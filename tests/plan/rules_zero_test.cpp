@@ -16,7 +16,7 @@ namespace {
 using test::small_model;
 using ::testing::HasSubstr;
 
-// What is broken in a plan of 8 data-parallel ranks, one sentence each.
+// The broken rules of a plan of 8 data-parallel ranks, one sentence each.
 std::string broken(const std::function<void(Plan&)>& change) {
   Plan plan;
   plan.dp = 8;
@@ -186,7 +186,7 @@ TEST(Sharding, GathersFp8WeightsInAByte) {
   EXPECT_EQ(copies(plan).reduce, 2 + 2);
 }
 
-// Where the forward pass leaves whole what it gathered.
+// Where the forward pass does not reshard gathered parameters.
 TEST(Sharding, DropsParametersAfterABackwardPassWithoutAPipeline) {
   Plan plan = sharded_by(Framework::fsdp1);
   plan.reshard_after_forward = false;

@@ -1,4 +1,4 @@
-// What torchtitan's layers launch: a GEMM each where others have one, and asynchronous tensor parallelism.
+// Kernels of torchtitan's layers: one GEMM each where others fuse them, and asynchronous tensor parallelism.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST(Torchtitan, GathersAndQuantizesAnInputOnce) {
   EXPECT_EQ(count(layer.backward_weight, "_operand_again_quantise"), 4U);
 }
 
-// Each call beside a chunk of every GEMM that reads what is gathered.
+// Each call is concurrent with a chunk of every GEMM that reads the gathered tensor.
 TEST(AsyncTensorParallelism, GathersInStepsBesideAllProductsOfTheGathered) {
   const Block layer = layer_of(titan(4, true));
   const Kernel& gather = kernel_called(layer.forward, "attention_norm_output_gathered_for_qkv_all_gather");
@@ -96,8 +96,8 @@ TEST(AsyncTensorParallelism, GathersInStepsBesideAllProductsOfTheGathered) {
     EXPECT_EQ(chunks_of(kernel_called(layer.forward, name)), 4) << name;
 }
 
-// A shard read and written before each gather; after each scatter as many partial sums as ranks read, their
-// sum written: 2 bytes an element.
+// A shard is read and written before each gather. After each scatter, as many partial sums as ranks are read,
+// and their sum written: 2 bytes an element.
 TEST(AsyncTensorParallelism, CopiesItsShardAndAddsUpPartialSumsWithNothingBeside) {
   const Block layer = layer_of(titan(4, true));
   for (const auto& [kernels, gathers] :
@@ -140,8 +140,8 @@ TEST(AsyncTensorParallelism, ScaledByRowScattersInStepsAndGathersWhole) {
   EXPECT_EQ(chunks_of(kernel_called(layer.forward, "projection")), 4);
 }
 
-// Two results of single GEMMs, read and written in 2 bytes, and the weights' of all seven; those that are
-// added up are scaled there.
+// Two results of single GEMMs are read and written in 2 bytes, and so are the weight gradients of all seven.
+// Summed results are scaled in the sum.
 TEST(Fp8ByRow, ScalesWhatItsBackwardProductsMadeAfterwards) {
   const Block layer = layer_of(by_rows(titan(1)));
   double inputs = 0, weights = 0;

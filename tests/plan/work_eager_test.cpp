@@ -1,4 +1,5 @@
-// What eager PyTorch launches, moves and keeps where nothing fuses the operations between the GEMMs.
+// Kernels, bytes moved and saved activations of eager PyTorch, where operations between the GEMMs are not
+// fused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,8 +99,8 @@ TEST(Eager, SoftmaxThatIsNotFusedTakesAKernelAnOperation) {
   EXPECT_EQ(moved(eager_layer_of(c), "softmax").kernels, 5 + 5);
 }
 
-// 2 bytes an element written and read again forward, 2 read and 4 written and read back, but for the 2 that
-// the bias's gradient reads anyway; gradients of the biases are of 16 bits and not of 32.
+// Forward: 2 bytes an element are written and read again. Backward: 2 are read, 4 written and read back,
+// except the 2 that the bias's gradient reads anyway. Gradients of the biases have 16 bits, not 32.
 TEST(Eager, AutocastAroundMegatron2021WritesExpandedBiasesOut) {
   Case c{gpt(2, 64, 4, 320, 32), {}};
   c.plan.seq = 32;
@@ -113,7 +114,8 @@ TEST(Eager, AutocastAroundMegatron2021WritesExpandedBiasesOut) {
   EXPECT_EQ(bytes() - without, 2 * (2 + 2 + 2 + 4 + 4 - 2) * kTokens * 64 - 2 * (4 - 2) * 64);
 }
 
-// Of 16 bits read and written: queries, keys and values forward and back, what was attended forward.
+// Read and written in 16 bits: queries, keys and values in both passes, attention's output in the forward
+// pass.
 TEST(Eager, Megatron2021RearrangesHeads) {
   Case c{gpt(2, 64, 2, 320, 32), {}};
   c.plan.seq = 32;
@@ -142,8 +144,8 @@ TEST(Eager, TransformerEngineCopiesQueriesOfGroupsAndValuesAndJoinsGradients) {
   EXPECT_EQ(bytes("value_copy") + bytes("qkv_gradient"), 0);
 }
 
-// Both passes gather and scatter twice a layer, 2 bytes an element read and written each time. What several
-// GEMMs' sum is scattered from is cut into no chunks: their input's gradient.
+// Both passes gather and scatter twice a layer, 2 bytes an element read and written each time. A scatter of
+// the sum of several GEMMs is not cut into chunks: it is their input's gradient.
 TEST(Eager, DTensorMovesPartsOfSequencesUnlessAProductIsCutIntoChunks) {
   Case c = llama_case();
   c.plan.tp = 2;
@@ -226,7 +228,7 @@ TEST(Eager, LossOfWholeRowsMoves52BytesALogitAndAFusedOneEight) {
   EXPECT_EQ(loss_bytes(c), 52 * logits + kTokens * (8 + 8 + 4));
 }
 
-// Beside what is one number a token.
+// Not counting values of one number a token.
 TEST(MegatronLoss, Moves40BytesALogitFused52NotAnd28WhereLogitsAreWide) {
   Case c = llama_case();
   const auto bytes_a_logit = [&c] { return std::floor(loss_bytes(c) / (kTokens * 320)); };
@@ -295,8 +297,8 @@ TEST(Eager, AdamMoves80BytesAnElement) {
   EXPECT_EQ(bytes(), 80 + 6);
 }
 
-// Of an fp16 element: 6 bytes to copy the gradient, 8 to unscale it, 4 for the norm, 8 to clip, 28 in Adam, 6
-// to copy the weight. In bf16 nothing is unscaled, and fp32 gradients need no copy.
+// For an fp16 element: 6 bytes to copy the gradient, 8 to unscale it, 4 for the norm, 8 to clip, 28 in Adam,
+// 6 to copy the weight. In bf16 nothing is unscaled, and fp32 gradients need no copy.
 TEST(Eager, MegatronsOptimizerMoves60BytesAnElement) {
   Plan plan;
   plan.framework = Framework::megatron_2021;
@@ -359,7 +361,7 @@ double saved_beyond_megatron(const Case& nanotron) {
   return saved(nanotron) - saved(other);
 }
 
-// As many keys as queries are copied as one tensor, of which attention's queries keep all.
+// With as many keys as queries, they are copied as one tensor, and attention's queries keep all of it.
 TEST(Eager, NanotronKeepsKeysAndValuesTwiceWhereTheyAreAsManyAsQueries) {
   EXPECT_EQ(saved_beyond_megatron(nanotron_case(4)), 2 * (kTokens * 64) * 2);
   EXPECT_EQ(saved_beyond_megatron(nanotron_case(2)), 0);

@@ -1,4 +1,4 @@
-// Which kernels make fp8 operands, how many bytes they move, and what travels between ranks.
+// Which kernels write fp8 operands, how many bytes do they move, and which tensors do ranks exchange?
 #include <gtest/gtest.h>
 
 #include "plan/fp8.h"
@@ -30,7 +30,7 @@ double quantized_bytes(const Block& block) {
   return bytes / kSeq;
 }
 
-// Norms write fp8, whose transpose costs 2 bytes; the inputs of the other two layers and all four gradients
+// Norms write fp8, whose transpose costs 2 bytes. The inputs of the other two layers and all four gradients
 // are read in 2 bytes and written twice in 1.
 TEST(Fp8, TransformerEngineFusesTheNormsAndWritesBothWays) {
   const Case c = fp8_case(Framework::megatron_core, 1);
@@ -40,9 +40,9 @@ TEST(Fp8, TransformerEngineFusesTheNormsAndWritesBothWays) {
                    2 * 2 * h + 4 * (h + f) + 4 * (q + h + 2 * f + h));
 }
 
-// The maximum comes first, 2 bytes. By tensor, the fp8 input is transposed in the backward pass; by row,
-// inputs are quantized by rows in the forward pass and by columns in the backward, as gradients are twice
-// there. Four inputs have seven GEMMs.
+// The maximum comes first, 2 bytes. By tensor, the fp8 input is transposed in the backward pass. By row,
+// inputs are quantized by rows in the forward pass and by columns in the backward pass; gradients are
+// quantized twice there. Four inputs have seven GEMMs.
 TEST(Fp8, DynamicScalingReadsTwice) {
   Case c = fp8_case(Framework::torchtitan, 1);
   const double inputs = 3 * kHidden + kWidth, gradients = (kHidden + 2 * kKeys) + 2 * kHidden + 2 * kWidth;

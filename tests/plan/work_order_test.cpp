@@ -1,4 +1,4 @@
-// Could the kernel lists be run as they stand? What each kernel reads must be there, in the right size.
+// Can the kernel lists run in their order? Each tensor that a kernel reads must exist, in the right size.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -34,7 +34,7 @@ Ids always_there(const Block& block) {
   return there;
 }
 
-// Adds what the list writes; the names of what it reads too early.
+// Adds the list's outputs; returns the names of tensors that are read too early.
 std::vector<std::string> read_too_early(const Block& block, const std::vector<Kernel>& kernels, Ids& there) {
   std::vector<std::string> early;
   for (const Kernel& kernel : kernels) {

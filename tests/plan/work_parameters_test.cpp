@@ -13,7 +13,7 @@ double on_one_rank_of_each_stage(const Case& c) {
   return sum;
 }
 
-// What every tensor-parallel rank holds in full.
+// Parameters that every tensor-parallel rank has completely.
 double replicated(const Model& m) {
   const double norm = double(m.hidden) * (m.norm == Norm::layer ? 2 : 1);
   const double biases = double(m.hidden) * (int(m.attention_out_bias) + int(m.mlp_bias));

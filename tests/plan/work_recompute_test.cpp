@@ -1,4 +1,4 @@
-// What each form of recompute keeps, and what it runs again.
+// Activations that each form of recompute keeps, and kernels that it runs again.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -72,8 +72,8 @@ RC_GTEST_PROP(Recompute, OfAllLayersIsOneMoreForward, ()) {
   RC_ASSERT(flops_of(layer.recompute) == flops_of(layer.forward));
 }
 
-// Korthikanti et al. 2022, section 4: of 34 sbh a layer, both norms' outputs are 4, the MLP's own tensors 16
-// (up 8 and activated 8), where it keeps its input.
+// Korthikanti et al. 2022, section 4: of 34 sbh a layer, both norms' outputs are 4. The MLP's own tensors are
+// 16 (up 8 and activated 8), where it keeps its input.
 RC_GTEST_PROP(Recompute, OfModulesDropsWhatTheyMake, ()) {
   Case c = any_gpt();
   c.plan.fused_attention = true;
@@ -93,8 +93,8 @@ RC_GTEST_PROP(Recompute, OfModulesDropsWhatTheyMake, ()) {
   RC_ASSERT(dropped({RecomputeModule::mlp, RecomputeModule::core_attn}) == 16 * unit + core);
 }
 
-// Of wq, wk, wv, wo, w1, w3 and w2 every second runs again (torchtitan v0.2,
-// distributed/activation_checkpoint.py); the others, the input and what attention made stay.
+// Every second one of wq, wk, wv, wo, w1, w3 and w2 is recomputed (torchtitan v0.2,
+// distributed/activation_checkpoint.py). The others, the input and attention's output are kept.
 TEST(Recompute, ByOpKeepsAttentionAndEverySecondProduct) {
   Case c{llama(2, 64, 8, 2, 160, 512), {}};
   c.plan.seq = 32;

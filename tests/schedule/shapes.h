@@ -14,7 +14,7 @@
 
 namespace rehearse {
 
-// A plan and what the passes need: pp 1 to 16, vpp 1 to 4, one replica or two.
+// A plan and the inputs of the passes: pp 1 to 16, vpp 1 to 4, one replica or two.
 struct PipelineShape {
   Plan plan;
   GradientSync sync;

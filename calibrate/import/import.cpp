@@ -215,7 +215,7 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
     profile["collectives"] = {{"model", model}, {"measured", Json::array()}};
   recipe.reject_unknown();
-  parse_profile(JsonReader(profile, recipe.file()));  // what is written can be read
+  parse_profile(JsonReader(profile, recipe.file()));  // the written profile can be read
   return profile;
 }
 

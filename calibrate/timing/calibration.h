@@ -29,7 +29,7 @@ struct Calibration {
   Profile profile;
   std::size_t measured = 0, known = 0;  // kernels and messages; known: in the profile that was continued
   bool complete = true;
-  std::vector<std::string> notes;       // wide spreads, clocks that moved, what could not be timed
+  std::vector<std::string> notes;       // wide spreads, changed clocks, failed timings
   std::vector<std::string> above_peak;  // impossible rates
 };
 

@@ -23,7 +23,7 @@ struct Series {
 };
 
 struct Panel {
-  std::string title, size, rate;  // what is drawn, in which units
+  std::string title, size, rate;  // the drawn quantities, with units
   std::vector<Series> series;
 };
 

@@ -22,7 +22,7 @@ struct TraceOptions : ExportOptions {
 
 struct Exported {
   Iteration run;
-  int code = kDone;  // 3 where the plan does not fit and must
+  int code = kDone;  // 3 where the plan must fit and does not
 };
 
 Exported simulated(const TraceOptions& options) {

@@ -258,8 +258,8 @@ TEST(Validate, LayoutsOfFusedKernelsOnUpTo64GpusAreMetWithinFivePercentInTheMean
   EXPECT_LT(sum / n, 0.05);
 }
 
-// By how much the one that is predicted to be the fastest took longer than the fastest, of runs that `which`
-// names.
+// Among the runs that `which` selects: how much longer did the run that was predicted fastest take than the
+// fastest one?
 template <typename Which>
 double behind_the_fastest(const Json& runs, const Which& which) {
   double fastest = 1e9, predicted = 1e9, of_predicted = 0;

@@ -194,8 +194,8 @@ RC_GTEST_PROP(Collective, NeverBeatsTheWire, ()) {
                                    : bytes * (members - 1) / members / cluster.node.gpu_link.bandwidth;
   RC_ASSERT(seconds(CollectiveOp::all_gather, bytes) >= missing * (1 - 1e-12));
   RC_ASSERT(seconds(CollectiveOp::all_reduce, bytes) >= missing * (1 - 1e-12));
-  // Protocols change with the size, and below some megabytes tables show times that fall where they do;
-  // above, over two octaves, they grow.
+  // Protocols change with the size. Below some megabytes, times in the tables fall where they change; above,
+  // over two octaves, times grow.
   const double large = std::max(bytes, 4e6);
   RC_ASSERT(seconds(CollectiveOp::all_reduce, large) <= 1.01 * seconds(CollectiveOp::all_reduce, 4 * large));
 }

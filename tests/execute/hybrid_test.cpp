@@ -1,4 +1,4 @@
-// Hybrid models train as one rank does, however their state spaces are divided and run again.
+// Hybrid models train as one rank does, however their state spaces are divided and recomputed.
 #include "same_training.h"
 
 namespace rehearse {

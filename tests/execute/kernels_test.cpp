@@ -1,4 +1,4 @@
-// Kernels that run again, and losses in one kernel or many, change nothing that is computed.
+// Recompute, and a loss in one kernel or many, do not change the results.
 #include "same_training.h"
 
 namespace rehearse {

@@ -163,7 +163,7 @@ bool is_finite(const std::vector<float>& tensor) {
   return std::ranges::all_of(tensor, [](float element) { return std::isfinite(element); });
 }
 
-// Gradients that are added up in fp16: at the least scale that is too large, those of some ranks alone are.
+// Gradients that are accumulated in fp16. At the smallest scale that overflows, only those of some ranks do.
 TEST(Overflow, OfSomeRanksIsHeardOfByAll) {
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 4, 1);
   bool skipped = false;

@@ -1,5 +1,5 @@
-// Parts that single families have: the Work holds the parameters that the count of the model has, and runs
-// their kernels.
+// Parts that only single families have. The Work has as many parameters as the model's count, and runs their
+// kernels.
 #include <gtest/gtest.h>
 
 #include "model/read.h"

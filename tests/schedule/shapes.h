@@ -26,8 +26,8 @@ std::ostream& operator<<(std::ostream& out, const PipelineShape& shape);
 Plan plan_of(ScheduleName name, int pp, int vpp, int microbatches, int dp = 1);
 rc::Gen<PipelineShape> any_shape();
 
-// The schedule with one rank's list replaced by the ops at `picked`, in that order, which may leave out and
-// repeat. Waits follow their ops; those for ops not yet picked are dropped.
+// The schedule with one rank's list replaced by the ops at `picked`, in that order; ops may be omitted or
+// repeated. Waits follow their ops; those for ops not yet picked are dropped.
 Schedule with_list(const Schedule& schedule, int rank, const std::vector<std::size_t>& picked);
 
 // 0, 1, ..., size of the rank's list - 1

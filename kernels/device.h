@@ -1,5 +1,5 @@
-// What can run kernels? Memory, streams that run calls in order, and events between streams: CUDA's model,
-// which the CPU follows with one thread a stream.
+// Which devices can run kernels? They have memory, streams that run calls in order, and events between
+// streams. This is CUDA's model; the CPU implements it with one thread a stream.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace rehearse::kernels {
 
-// What went wrong on a device or between ranks.
+// An error on a device or between ranks.
 class DeviceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -23,7 +23,7 @@ class OutOfMemory : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-// The user's mistake: what was started does not go together.
+// The user's mistake: the started processes do not fit together.
 class Refused : public DeviceError {
  public:
   using DeviceError::DeviceError;
@@ -34,34 +34,34 @@ class DeviceMissing : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-// A point in a stream. Made by Stream::record(); has happened when all that was put before it has ended.
+// A point in a stream, made by Stream::record(). It has happened when all earlier work has ended.
 class Event {
  public:
   virtual ~Event() = default;
-  // Blocks the caller. What stands before it may have failed: the failure is thrown here too.
+  // Blocks the caller. Throws when earlier work has failed.
   virtual void wait() = 0;
   // From `earlier`, of the same device, to this one; both must have happened.
   virtual double seconds_since(Event& earlier) = 0;
 };
 
-// Calls run in the order in which they were put. All return at once; a call that fails is thrown by the next
-// synchronize(), and what stands behind it does not run.
+// Calls run in the order in which they were put. All functions return at once. The next synchronize() throws
+// a call's failure; later calls do not run.
 class Stream {
  public:
   virtual ~Stream() = default;
   virtual void launch(const Call& call) = 0;
-  virtual void launch_on_host(const Call& call) = 0;  // on cores of the host, in its turn; all of Place::host
+  virtual void launch_on_host(const Call& call) = 0;  // on the host, in stream order; Place::host
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  // to, from or on the device
   virtual void clear(void* memory, std::size_t bytes) = 0;               // to zero
   virtual std::shared_ptr<Event> record() = 0;
   virtual void wait(const std::shared_ptr<Event>& event) = 0;  // of any stream of the device
   virtual void synchronize() = 0;
-  // What is put behind it begins when the hold ends. False, and nothing is held, where launching takes the
-  // very core that runs what is launched.
+  // Later work begins when the hold ends. Returns false, and holds nothing, where launching needs the same
+  // core that runs the work.
   virtual bool hold(const Hold& hold) = 0;
 };
 
-// What a profile says of where it was taken.
+// The device's description in a profile.
 struct DeviceFacts {
   std::string kind;                    // "cpu", "cuda"
   std::string name;                    // of the processor
@@ -71,8 +71,8 @@ struct DeviceFacts {
   double memory_bytes = 0;
 };
 
-// Whose memory: the device's own, or pages of its host that do not move, which it copies to and from by
-// itself. Of a CPU both are one.
+// Location of memory: the device, or pinned pages of its host, which the device copies to and from by itself.
+// On a CPU both are the same.
 enum class Place : std::uint8_t { device, host };
 
 class Device {
@@ -83,11 +83,11 @@ class Device {
   virtual void* allocate(std::size_t bytes, Place place = Place::device) = 0;
   virtual void release(void* memory, Place place = Place::device) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
-  virtual double clock_hz() = 0;  // of the compute units just now; takes a moment to measure
-  virtual std::int64_t cudnn_calls() const { return 0; }  // so far, that cuDNN ran and not a kernel of ours
+  virtual double clock_hz() = 0;  // current clock of the compute units; takes a moment to measure
+  virtual std::int64_t cudnn_calls() const { return 0; }  // calls that cuDNN ran so far
 };
 
-// Memory that goes when it goes. The device must outlive it.
+// Memory that is released by the destructor. The device must outlive it.
 class Buffer {
  public:
   Buffer() = default;
@@ -117,20 +117,20 @@ class Buffer {
   Place place_ = Place::device;
 };
 
-// One core by default; with more `threads`, each kernel is divided over them. It has no
-// arithmetic on 16 bits: what such tensors hold is widened, and rounded again.
+// One core by default; with more `threads`, each kernel is divided over them. 16-bit tensors are widened to
+// fp32, and results are rounded.
 std::unique_ptr<Device> open_cpu(int threads = 1);
 
-// How many GPUs this process sees. DeviceMissing without a driver, one at least, or a build with
+// The number of GPUs that this process sees. DeviceMissing without a driver, a GPU, or a build with
 // REHEARSE_CUDA.
 int count_gpus();
 
-// GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA. Attention in
-// bf16 and fp16 is cuDNN's where the build has it, it takes the call, and `cudnn` allows it.
+// GPU number `index`. DeviceMissing without a driver, the GPU, or a build with REHEARSE_CUDA. cuDNN runs
+// attention in bf16 and fp16 where the build has it, it takes the call, and `cudnn` allows it.
 std::unique_ptr<Device> open_cuda(int index = 0, bool cudnn = true);
 
-// Its multiprocessors in `count` equal parts, each a device of its own: kernels of different ones run side by
-// side and share memory, its bandwidth and the cache. DeviceMissing too where it cannot be divided so.
+// The GPU's SMs in `count` equal parts, each a device of its own. Their kernels run concurrently and share
+// memory, its bandwidth and the cache. DeviceMissing too where the GPU cannot be divided so.
 std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int count);
 
 }  // namespace rehearse::kernels

@@ -1,4 +1,4 @@
-// How can a stream get work faster than it does it? What keeps it from beginning until all of it is put.
+// How can work be queued faster than a stream runs it? A hold delays the stream until all work is queued.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace rehearse::kernels {
 
-// Ends when it goes.
+// Ends with its lifetime.
 class Hold {
  public:
   Hold() = default;
@@ -23,14 +23,14 @@ class Hold {
     state_->changed.notify_all();
   }
 
-  // Whether a stream went on before the end.
+  // Whether a stream timed out before the end.
   bool overdue() const {
     const std::lock_guard lock(state_->mutex);
     return state_->overdue;
   }
 
-  // What a stream runs in its turn: comes back at the end, or after a second, should what is put behind it
-  // wait for the stream.
+  // The stream runs this function in order. It returns at the end, or after a second, in case later work
+  // waits for the stream.
   std::function<void()> turn() const {
     return [state = state_] {
       constexpr std::chrono::seconds kLongest(1);

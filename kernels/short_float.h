@@ -1,4 +1,4 @@
-// Which number do the two bytes of bf16 or fp16 stand for, and which of theirs is nearest to a number?
+// Which number do the two bytes of bf16 or fp16 represent, and which bytes are nearest to a number?
 #pragma once
 
 #include <bit>
@@ -12,8 +12,8 @@ constexpr bool is_short(Type type) {
   return type == Type::bf16 || type == Type::fp16;
 }
 
-// Arithmetic is fp32's. Rounds to the nearest, of two equally near to the even one; what is too large becomes
-// infinite, and what is no number stays none.
+// Arithmetic is fp32. Conversion rounds to nearest, ties to even. Numbers too large become infinite; NaN
+// stays NaN.
 struct Bf16 {
   std::uint16_t bits = 0;
 
@@ -42,7 +42,7 @@ struct Fp16 {
     const std::uint32_t exponent = wide & kExponent;
     wide += (127U - 15U) << 23;
     if (exponent == kExponent) {
-      wide += (128U - 16U) << 23;  // infinite, or no number
+      wide += (128U - 16U) << 23;  // infinity or NaN
     } else if (exponent == 0) {    // below the least normal number, 2^-14
       wide = std::bit_cast<std::uint32_t>(std::bit_cast<float>(wide + (1U << 23)) - 0x1p-14F);
     }
@@ -56,7 +56,7 @@ struct Fp16 {
     const std::uint32_t sign = wide >> 16 & 0x8000U, size = wide & 0x7FFFFFFFU;
     if (size > kInfinity) return static_cast<std::uint16_t>(sign | 0x7E00U);
     if (size >= kTooLarge) return static_cast<std::uint16_t>(sign | 0x7C00U);
-    if (size < kMinNormal) {  // beside a half, fp32's last place is 2^-24 as here
+    if (size < kMinNormal) {  // with a half added, fp32's last place is 2^-24, as here
       const auto steps = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5F);
       return static_cast<std::uint16_t>(sign | (steps - std::bit_cast<std::uint32_t>(0.5F)));
     }
@@ -65,13 +65,13 @@ struct Fp16 {
   }
 };
 
-// body(T{}) with the C++ type of a short one.
+// body(T{}) with the C++ type of a 16-bit type.
 template <typename Body>
 void by_short_type(Type type, const Body& body) {
   type == Type::bf16 ? body(Bf16{}) : body(Fp16{});
 }
 
-// The same with fp32 among them.
+// The same, fp32 included.
 template <typename Body>
 void by_float_type(Type type, const Body& body) {
   is_short(type) ? by_short_type(type, body) : body(float{});

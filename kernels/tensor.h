@@ -1,4 +1,4 @@
-// What does a kernel see of a tensor? Memory of its device, a type, and rows of columns.
+// How does a kernel see a tensor? As device memory, a type, and rows of columns.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ constexpr std::size_t bytes_of(Type type) {
   }
 }
 
-// rows x columns elements, `stride` elements from row to row: a slice of columns of a larger matrix is a
-// Tensor too. A vector is one row. Without data it stands for an operand that a call does not have.
+// rows x columns elements, with rows `stride` elements apart: a slice of columns of a larger matrix is a
+// Tensor too. A vector is one row. A Tensor without data stands for an absent operand.
 struct Tensor {
   void* data = nullptr;
   Type type = Type::fp32;
@@ -47,7 +47,7 @@ struct Tensor {
 };
 
 // Which token does a row hold? Rows run over sequences and positions, in either order. `positions` (int32,
-// one a sequence place; not given: 0, 1, 2, ...) says where a place stands in the whole sequence, which
+// one a sequence place; default 0, 1, 2, ...) gives the position of a place in the whole sequence, which
 // context parallelism splits over ranks.
 struct Tokens {
   std::int64_t sequences = 1, length = 0;

@@ -21,7 +21,7 @@ class JsonSchema {
 
   const nlohmann::json& json() const { return json_; }
 
-  // What the schema forbids of the value; "" when nothing.
+  // Errors of the value under the schema; "" without any.
   template <typename AnyJson>
   std::string faults_of(const AnyJson& value) const {
     const auto unordered = nlohmann::json::parse(value.dump());

@@ -81,7 +81,7 @@ class Process {
     in >> user >> system;
     return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
   }
-  // Until the program has said what signals shall do, or has ended.
+  // Waits until the program has installed its signal handlers, or has ended.
   void await_handlers() const {
     constexpr unsigned long kCaught = 1UL << (SIGTERM - 1);
     for (int turns = 0; turns < 6000 && !has_ended(); ++turns) {
@@ -115,7 +115,7 @@ inline int free_port() {
   return ntohs(address.sin_port);
 }
 
-// What torchrun tells rank `rank` of `size` on one machine.
+// The variables that torchrun sets for rank `rank` of `size` on one machine.
 inline Process::Variables as_torchrun(int rank, int size, int port) {
   return {{"RANK", std::to_string(rank)},
           {"WORLD_SIZE", std::to_string(size)},

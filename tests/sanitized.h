@@ -24,7 +24,7 @@ inline constexpr bool kThreadSanitizer = false;
 
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
-// By about how much it takes longer: what a test gives a program to begin or to end.
+// Approximate slowdown, for the time that a test allows a program to begin or to end.
 inline constexpr int kSlower = kThreadSanitizer ? 10 : kAddressSanitizer ? 4 : 1;
 
 }  // namespace rehearse

@@ -34,7 +34,7 @@ class Scratch {
     std::ofstream(folder_ / name, std::ios::binary) << text;
     return file(name);
   }
-  // Names of what lies in it.
+  // Names of its entries.
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(folder_))

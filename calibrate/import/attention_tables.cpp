@@ -47,7 +47,7 @@ std::vector<AttentionSample> at_roofline(const JsonReader& recipe, const Gpu& gp
   return samples;
 }
 
-// Rates by heads: those of the most, which fill the GPU.
+// Rates of the rows with the most heads, which fill the GPU.
 std::vector<AttentionSample> by_heads(const Json& table, const std::string& file) {
   const auto at = [&](const char* name) {
     return column({{"columns", table.at("attention_columns")}}, name, file);
@@ -67,7 +67,7 @@ std::vector<AttentionSample> by_heads(const Json& table, const std::string& file
   return samples;
 }
 
-// One row of a table of cuDNN's attention, and what it says in a profile's terms.
+// One row of a table of cuDNN's attention, as a profile's attention kernel with its time.
 struct Timed {
   Attention what;
   double seconds = 0;
@@ -97,7 +97,7 @@ std::vector<Timed> timed(const Json& table, const std::string& file, const std::
   return all;
 }
 
-// By head size, keys that a block loops over, mask and pass: rates of all rows that come to the same.
+// Rates by head size, keys that a block loops over, mask and pass. Rows with equal keys share an entry.
 using Shapes = std::map<std::tuple<std::int64_t, std::int64_t, bool, bool>, std::vector<double>>;
 
 Shapes shapes_of(const std::vector<Timed>& rows, bool whole_backward) {
@@ -110,7 +110,7 @@ Shapes shapes_of(const std::vector<Timed>& rows, bool whole_backward) {
   return shapes;
 }
 
-// Backward rates of shapes that have a forward one alone, by the quotient of both at another head size.
+// Adds backward rates for shapes that have only a forward rate, by the quotient of both at another head size.
 void add_backward(const JsonReader& as, const Entry& entry, const std::string& precision, Shapes& shapes) {
   const std::int64_t head_dim = as.integer("head_dim", 1, 1 << 13);
   const Json table = read_table({as, entry.data});
@@ -127,9 +127,9 @@ void add_backward(const JsonReader& as, const Entry& entry, const std::string& p
   }
 }
 
-// Times of single calls. `times`: of the rates, what is left at the clocks of a training run.
-// `whole_backward`: the backward pass goes over all keys before a query, in a window or not. `backward_as`:
-// where only forward passes were timed.
+// Times of single calls. `times`: factor on the rates at the clocks of a training run. `whole_backward`: the
+// backward pass covers all keys before a query, even with a window. `backward_as`: used where only forward
+// passes were timed.
 std::vector<AttentionSample> by_call(const Entry& entry, const Json& table) {
   const JsonReader& recipe = entry.recipe;
   const std::string precision = recipe.text("precision");
@@ -147,8 +147,8 @@ std::vector<AttentionSample> by_call(const Entry& entry, const Json& table) {
   return samples;
 }
 
-// `samples` of one kernel as another computes them: by how much faster that is at head size 128 and the same
-// length, forward with the same mask, backward without one.
+// `samples` of one kernel, converted to a faster one. The factor is the faster kernel's gain at head size 128
+// and the same length: forward with the same mask, backward without one.
 void as_faster_kernel(const JsonReader& faster, const Json& table, const std::string& gpu,
                       std::vector<AttentionSample>& samples) {
   constexpr std::int64_t kHeadDim = 128;
@@ -168,7 +168,7 @@ void as_faster_kernel(const JsonReader& faster, const Json& table, const std::st
   }
 }
 
-// How much faster the forward pass is than the backward one: by shape, or for all as the recipe says.
+// The quotient of forward rate and backward rate: by shape, or one for all as the recipe states.
 class Quotient {
  public:
   Quotient(const JsonReader& recipe, const Json& table, const std::string& gpu, const std::string& both) {
@@ -197,9 +197,9 @@ class Quotient {
 
 }  // namespace
 
-// Where only forward with backward is published, the quotient q of the two rates is the recipe's
+// Some sources publish only forward with backward. The quotient q of the two rates is then the recipe's
 // (`quotient`), or that of the same kernels on a reference GPU at the same head size, mask and length
-// (`quotient_from`; `quotient_of`: another implementation stands in). 3.5 / both = (1 + 2.5 q) / forward.
+// (`quotient_from`; `quotient_of` names another implementation to use). 3.5 / both = (1 + 2.5 q) / forward.
 std::vector<AttentionSample> import_attention(const Entry& entry, const Gpu& gpu,
                                               std::vector<Source>& sources) {
   const JsonReader& recipe = entry.recipe;

@@ -23,7 +23,7 @@ Rates reached(const JsonReader& recipe, const std::string& precision) {
   return rates;
 }
 
-// `least`: what no GEMM's time is scaled by less than.
+// `least`: the smallest factor on a GEMM's time.
 void scale_gemms(Json& rows, double operand_bytes, const Rates& flops, const Rates& bandwidth, double least) {
   const Roofline from{flops.base, bandwidth.base, operand_bytes}, to{flops.own, bandwidth.own, operand_bytes};
   for (Json& row : rows) {

@@ -24,7 +24,7 @@ constexpr const char* kMethod =
     "n / (n + 0.5) for the others; then each system as measured, the median of its tables. Irregular tables "
     "are left out";
 
-// What the model reads of the constants, word for word.
+// The constants that the model reads, word for word.
 Json kept_constants(const Json& file) {
   Json kept = Json::object();
   for (const char* key : {"base_latency_us", "hw_latency_us", "ll_max_bw_GBps", "per_channel_max_GBps",
@@ -64,7 +64,7 @@ double percentile_90(std::vector<double> errors) {
   return errors.empty() ? 0 : rounded(percentile(errors, 0.9));
 }
 
-// By size, of tables that the fit has not seen.
+// Errors by size, of tables that were left out of the fit.
 Json left_out_p90(const Constants& constants, const std::vector<Sample>& samples) {
   std::array<std::vector<double>, 3> of_size;
   for (const RowError& row : errors(constants, samples, LeftOut::table))

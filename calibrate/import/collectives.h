@@ -1,4 +1,4 @@
-// Which collectives model do NCCL's constants and the published nccl-tests tables make?
+// Which collectives model results from NCCL's constants and the published nccl-tests tables?
 #pragma once
 
 #include <filesystem>

@@ -10,7 +10,8 @@ namespace rehearse {
 
 namespace {
 
-// By rooflines without tiles: tables tell no number of multiprocessors, and both sides of a quotient go by one rule.
+// Uses rooflines without tiles: tables do not state the number of SMs, and both sides of a quotient use one
+// rule.
 GemmCurve curve_of(const std::vector<GemmSample>& samples, Gpu gpu, const std::string& precision) {
   gpu.multiprocessors = 0;
   Profile profile;
@@ -18,7 +19,7 @@ GemmCurve curve_of(const std::vector<GemmSample>& samples, Gpu gpu, const std::s
   return gemm_curve(profile, gpu, precision);
 }
 
-// What a curve is made of, and what is asked of it.
+// Checks the samples that a curve is built from, or evaluated at.
 void require_products(const JsonReader& recipe, const std::vector<GemmSample>& samples,
                       const std::string& which) {
   const auto is_product = [](const GemmSample& s) {

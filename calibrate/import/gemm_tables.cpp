@@ -8,15 +8,16 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMaxSides = 32;  // of which each three make a row
+constexpr std::size_t kMaxSides = 32;  // each three of them make a row
 
 double flops_of(const GemmSample& sample) {
   return 2.0 * static_cast<double>(sample.m) * static_cast<double>(sample.n) * static_cast<double>(sample.k) *
          static_cast<double>(sample.batch);
 }
 
-// What no shape exceeds on random data. Zeros and other low-entropy data draw less power and clock higher:
-// rows above it were measured on such, as are runs too short for the power limit to hold the clocks down.
+// The time at the rate that no shape exceeds on random data. Zeros and other low-entropy data draw less power
+// and clock higher. Rows above the rate used such data, or were too short for the power limit to reduce the
+// clock.
 double least_seconds(const JsonReader& recipe, const GemmSample& sample) {
   if (!recipe.has("most_tflops")) return 0;
   return flops_of(sample) / (recipe.number("most_tflops", 1, 1e6) * 1e12);

@@ -20,7 +20,7 @@ bool has_only(const Json& json, std::initializer_list<std::string_view> keys) {
   });
 }
 
-// Messages do not hang on how much memory a GPU has.
+// Times of messages do not depend on a GPU's memory size.
 bool gpu_says_the_same(const Json& json) {
   return has_only(json.value("gpu", Json::object()), {"name", "memory"});
 }
@@ -29,7 +29,7 @@ bool says_the_same(const Json& json) {
   return has_only(json, {"schema", "source", "like", "gpu"}) && gpu_says_the_same(json);
 }
 
-// Of what messages between GPUs of a node meet.
+// Whether the properties that matter for messages within a node are the same.
 bool says_the_same_within_a_node(const Json& json) {
   return has_only(json,
                   {"schema", "source", "like", "fabric", "max_nodes", "profile", "gpu", "node", "nccl"}) &&
@@ -37,7 +37,7 @@ bool says_the_same_within_a_node(const Json& json) {
          has_only(json.value("nccl", Json::object()), {"assumed_nics", "degraded"});
 }
 
-// The first file along "like" that says another thing than the one which it is like.
+// The first file along "like" that differs from the file it is like.
 std::string origin(const std::string& file, bool (*same)(const Json&)) {
   std::string at = file;
   for (int i = 0; i < kLikeChain; ++i) {

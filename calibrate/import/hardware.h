@@ -1,12 +1,12 @@
-// Under which name do the tables of collectives count that were measured on a cluster?
+// Under which name does the fit count collective tables measured on a cluster?
 #pragma once
 
 #include <string>
 
 namespace rehearse::nccl {
 
-// Names of the first clusters along "like" whose files say more than "the same": as a whole, or of what
-// messages within a node meet. The tables of clusters of one name are one voice of the fit.
+// Names of the first clusters along "like" whose files differ: in anything, or in properties that matter for
+// messages within a node. All tables of clusters with one name have one vote in the fit.
 struct Hardware {
   std::string whole, node;
   const std::string& over(int nodes) const { return nodes == 1 ? node : whole; }

@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-// The median of what `value` makes of each row of the GPU that the recipe names, in seconds.
+// The median, in seconds, of `value` over the rows of the GPU that the recipe names.
 double median_s(const Json& table, const Entry& entry, const std::function<double(const Json& row)>& value) {
   const std::string gpu = entry.recipe.text("gpu");
   const std::size_t name = column(table, "gpu", entry.recipe.text("file"));
@@ -20,7 +20,7 @@ double median_s(const Json& table, const Entry& entry, const std::function<doubl
   return rounded(1e-6 * percentile(values, 0.5));
 }
 
-// Of one operation on the host of a GPU, in a framework.
+// Time of one operation on the host of a GPU, in a framework.
 double operation_s(const Json& table, const JsonReader& wanted, const std::string& file) {
   const Json& operations = table.at("operations");
   const std::string gpu = wanted.text("gpu"), framework = wanted.text("framework");

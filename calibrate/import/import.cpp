@@ -63,7 +63,7 @@ Json gemm_json(const JsonReader& recipe, const std::filesystem::path& data, cons
   return json;
 }
 
-// Of the entry that `of` has at `key`, or of several, the first of which wins.
+// Reads the entry, or the several entries, at `key`. The first entry with a shape wins.
 Json attention_json(const JsonReader& of, const std::string& key, const std::filesystem::path& data,
                     const Gpu& gpu, std::vector<Source>& sources) {
   Json rows = Json::array();
@@ -81,7 +81,7 @@ Json attention_json(const JsonReader& of, const std::string& key, const std::fil
   return {{"columns", {"head_dim", "seq", "causal", "backward", "flops_per_s"}}, {"rows", rows}};
 }
 
-// Of each kernel that the recipe names under `key`; `make(kernels, name)` reads one.
+// Reads each kernel under `key` of the recipe; `make(kernels, name)` reads one.
 template <typename Make>
 Json by_kernel(const JsonReader& recipe, const char* key, Make&& make) {
   Json json = Json::object();
@@ -96,7 +96,7 @@ Json stream_json(const std::vector<JsonReader>& entries, const std::filesystem::
   Streams streams;
   for (const JsonReader& entry : entries) {
     for (const auto& [kind, samples] : import_streams({entry, data}, gpu, sources)) {
-      // A later entry replaces what an earlier one says from its smallest size on.
+      // A later entry replaces an earlier one from its smallest size on.
       std::vector<StreamSample>& all = streams[kind];
       const double smallest = samples.front().bytes;
       std::erase_if(all, [&](const StreamSample& s) { return s.bytes >= smallest; });
@@ -157,7 +157,7 @@ Json launch_json(const JsonReader& recipe, const std::filesystem::path& data, st
   return launch;
 }
 
-// A number of GEMMs, with its source, where the recipe has it.
+// Adds a factor for GEMMs, with its source, where the recipe has it.
 void add_number(const JsonReader& recipe, const char* key, const char* name, double least, double most,
                 Json& profile) {
   if (!recipe.has(key)) return;
@@ -166,14 +166,14 @@ void add_number(const JsonReader& recipe, const char* key, const char* name, dou
   of.reject_unknown();
 }
 
-// What GEMMs take beside their tables.
+// Factors on GEMM time that the tables do not contain.
 void add_numbers(const JsonReader& recipe, Json& profile) {
   for (const char* key : {"fp8_split_sums", "fp8_blocks"}) add_number(recipe, key, "times", 1, 10, profile);
   add_number(recipe, "hidden_sums", "share", 0, 1, profile);
   add_number(recipe, "gpu_spread", "deviation", 0, kMaxGpuSpread, profile);
 }
 
-// What kernels that nobody timed are taken to reach of the GPU: the recipe's "rates", else all of it.
+// Assumed rates of kernels that nobody timed: the recipe's "rates", else the GPU's full rates.
 Gpu reached_gpu(const JsonReader& recipe) {
   if (!recipe.has("rates")) return read_gpu(recipe.object("gpu"));
   Json rates = recipe.object("rates").json();
@@ -215,11 +215,11 @@ Json make_profile(const JsonReader& recipe, const std::filesystem::path& data) {
   if (const std::string model = recipe.text_or("collectives", ""); !model.empty())
     profile["collectives"] = {{"model", model}, {"measured", Json::array()}};
   recipe.reject_unknown();
-  parse_profile(JsonReader(profile, recipe.file()));  // what is written can be read
+  parse_profile(JsonReader(profile, recipe.file()));  // the written profile can be read
   return profile;
 }
 
-// What was measured on the GPU itself stands in place of what was carried over to it.
+// Measurements on the GPU itself replace the values carried over to it.
 void add_own(const JsonReader& recipe, const std::filesystem::path& data, Json& profile) {
   std::vector<Source> sources;
   const Gpu gpu = read_gpu(recipe.object("gpu"));
@@ -254,7 +254,7 @@ Json carried_over(const JsonReader& recipe, const std::filesystem::path& data, s
   return profile;
 }
 
-// `likes`: what the recipes before were like.
+// `likes`: recipes that the chain of "like" has already visited.
 Json import_like(const JsonReader& recipe, const std::filesystem::path& data, std::set<std::string> likes) {
   try {
     return recipe.has("like") ? carried_over(recipe, data, std::move(likes)) : make_profile(recipe, data);

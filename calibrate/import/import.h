@@ -1,4 +1,4 @@
-// Which profile do a recipe and the published tables that it names make?
+// Which profile results from a recipe and the published tables that it names?
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,8 @@
 
 namespace rehearse {
 
-// The profile's JSON (schema rehearse.profile/1). `data`: the folder in which the recipe's files lie; a
-// recipe that is "like" another finds it in ../recipes. InputError for a recipe or a table that breaks a
-// rule.
+// The profile's JSON (schema rehearse.profile/1). `data`: the folder with the recipe's files. A recipe that
+// is "like" another finds it in ../recipes. InputError for a recipe or a table that breaks a rule.
 Json import_profile(const JsonReader& recipe, const std::filesystem::path& data);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// How well are tables predicted that the fit has seen, has not seen, or whose whole cluster it has not seen?
+// How large are prediction errors for tables inside the fit, outside it, and from clusters outside it?
 #pragma once
 
 #include <string>
@@ -8,9 +8,11 @@
 
 namespace rehearse::nccl {
 
-// What was kept from the fit of the model that predicts a table: all (NCCL's belief alone), nothing (the
-// corrections, without what was measured on the very system, which would be read back), the table, or all of
-// its hardware.
+// Data excluded from the fit of the model that predicts a table:
+// - all: NCCL's own model alone;
+// - nothing: all corrections, without measurements on the same system, which would be read back;
+// - table: the table itself;
+// - hardware: all tables of its hardware.
 enum class LeftOut : std::uint8_t { all, nothing, table, hardware };
 
 // Predicted over measured - 1 of one row.
@@ -23,7 +25,8 @@ struct RowError {
 std::vector<RowError> errors(const Constants& constants, const std::vector<Sample>& samples,
                              LeftOut left_out);
 
-// A text table: median size of the error by operation and size class for each of the three, and the rows.
+// A text table: median absolute error by operation and size class for each of the three, and the number of
+// rows.
 std::string error_table(const Constants& constants, const std::vector<Sample>& samples);
 
 }  // namespace rehearse::nccl

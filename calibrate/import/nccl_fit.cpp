@@ -14,11 +14,11 @@ namespace rehearse::nccl {
 
 namespace {
 
-// What one system says counts little for others, one table of a system much for its other tables. Both
-// were chosen among 0, 1/4, 1/2, 1, 2, 4 and 8 by the error of tables and clusters that were left out.
+// One system has little weight for others; one table of a system has much weight for its other tables. Both
+// values were chosen among 0, 1/4, 1/2, 1, 2, 4 and 8 by the error on tables and clusters left out.
 constexpr double kShrinkClass = 4;
 constexpr double kShrinkHardware = 0.5;
-constexpr double kWidestGap = 4;  // between two rows of a table that lines may join
+constexpr double kWidestGap = 4;  // between two rows of a table that interpolation may join
 
 Curve curve_of(const Sample& sample, const Constants& constants) {
   const Model bare{"", constants, {}, {}, {}};
@@ -33,13 +33,13 @@ Curve curve_of(const Sample& sample, const Constants& constants) {
   return curve;
 }
 
-// A level of corrections: which class a sample belongs to, and how its members are weighed.
+// A level of corrections: the class of each sample, and the weights of its members.
 struct Level {
   std::function<Correction(const Sample&)> class_of;
   bool over_hardware = false;
 };
 
-// The system that a sample counts for: itself, or the one whose name it goes by.
+// The system that a sample counts for: its own cluster, or the one that it is named after.
 std::size_t system_of(const Sample& sample, std::vector<KnownSystem>& systems) {
   const bool is_its_own = sample.hardware == sample.cluster.name;
   const Cluster cluster = is_its_own ? sample.cluster : read_cluster(sample.hardware);
@@ -82,7 +82,7 @@ std::string key_of(const Correction& c, const std::vector<KnownSystem>& systems)
                      c.system ? systems[*c.system].name : "");
 }
 
-// The members of a class, by index, each with what is left of its curve.
+// The members of a class, by index, each with the residual of its curve.
 struct Members {
   std::vector<const Sample*> samples;
   std::vector<Curve*> left;
@@ -92,7 +92,7 @@ bool tells_of_itself(const Sample& sample) {
   return sample.group.nodes > 1 && sample.cluster.nccl.is_its_own();
 }
 
-// One value for each voice: a table, or a hardware whose tables are first put together.
+// One value for each voter: a table, or a hardware whose tables are combined first.
 std::vector<double> voices(const Members& members, int step, bool over_hardware) {
   std::map<std::string, std::vector<double>> values;
   for (std::size_t i = 0; i < members.samples.size(); ++i) {
@@ -158,7 +158,7 @@ void add_level(const Level& level, const std::vector<const Sample*>& samples, st
   }
 }
 
-// Seconds at a size within the table's, by lines in log-log; nothing beyond.
+// Seconds at a size within the table's range, interpolated in log-log; nothing beyond.
 std::vector<double> seconds_at(const std::vector<const Sample*>& samples, double bytes) {
   std::vector<double> found;
   for (const Sample* sample : samples) {

@@ -1,4 +1,4 @@
-// By how much do measured collectives differ from what NCCL believes, class by class of systems?
+// How far do measured collectives differ from NCCL's own model, for each class of systems?
 #pragma once
 
 #include <filesystem>
@@ -19,21 +19,22 @@ struct Sample {
   Cluster cluster;
   GroupShape group;
   Curve curve;
-  std::string hardware;  // that its system counts as (calibrate/import/hardware.h)
+  std::string hardware;  // name under which its system counts (calibrate/import/hardware.h)
 };
 
-// All tables of a folder that are not irregular and whose cluster is known, in order of their names.
+// All regular tables of a folder with a known cluster, ordered by name.
 std::vector<Sample> read_samples(const std::filesystem::path& folder, const Constants& constants);
 
-// One entry for each operation on each group of ranks: the median where several samples tell of the same.
-// `systems`: what they were measured on is added to it.
+// One entry for each operation on each group of ranks: the median where several samples measure the same.
+// Adds the measured systems to `systems`.
 std::vector<Measured> measured_of(const std::vector<const Sample*>& samples, How how,
                                   std::vector<KnownSystem>& systems);
 
 // Corrections from general to special: by GPU generation and link; by operation; by hardware; by hardware and
-// operation. Each is the median of what the ones before it left over: over hardware (of the medians over its
-// tables) for the first two, over tables for the others; shrunk by n / (n + k), as fewer say less. Then what
-// was measured on each very system, the median of its tables. No row is used twice on one level.
+// operation. Each is the median of the residuals of earlier ones, shrunk by n / (n + k), as few samples say
+// less. The first two take medians over hardware (of the medians over its tables), the others over tables.
+// After them come the measurements on each exact system, as the median of its tables. No row is used twice on
+// one level.
 Model fit(const Constants& constants, const std::vector<const Sample*>& samples);
 
 }  // namespace rehearse::nccl

@@ -29,7 +29,7 @@ double scale_of(const std::string& op) {
   return 0;
 }
 
-// Early nccl-tests gave gathers the ratio 1, which tells nothing.
+// Early nccl-tests printed the ratio 1 for gathers, which gives no information.
 Range ranks_of_ratio(const BusRatio& ratio, double scale) {
   constexpr double kSlack = 1e-6;
   if (scale == 0 || !ratio.known() || ratio.most >= scale) return {};
@@ -114,7 +114,7 @@ class Sizing {
              "a run over several GPUs; over several processes nccl-tests need a build with MPI=1");
   }
 
-  // --nodes and --gpus-per-node may place the ranks otherwise, since containers share their names.
+  // --nodes and --gpus-per-node may place the ranks differently, since containers share their names.
   GroupSize listed() const {
     if (!range_.holds(run_.ranks))
       refuse("lists more ranks than its bandwidths are of",
@@ -159,7 +159,7 @@ class Sizing {
     return told_ && range_.holds(run_.last_rank + 1) ? run_.last_rank + 1 : 0;
   }
 
-  // Whole NVLink domains hold their ranks in one way alone.
+  // Whole NVLink domains have only one possible placement of ranks.
   GroupSize placed(int ranks) const {
     GroupSize size{given_.nodes, given_.gpus_per_node, ""};
     const int whole = cluster_.node.gpus;

@@ -1,4 +1,4 @@
-// Over which group of GPUs did a run of nccl-tests go, and are they those of its cluster?
+// On which group of GPUs did a run of nccl-tests run, and are they those of its cluster?
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace rehearse::nccl {
 
-// What the user says of a run; 0: nothing.
+// Group size given by the user; 0: not given.
 struct GivenSize {
   int nodes = 0;
   int gpus_per_node = 0;
@@ -17,13 +17,16 @@ struct GivenSize {
 struct GroupSize {
   int nodes = 0;
   int gpus_per_node = 0;
-  std::string note;  // what was concluded rather than read
+  std::string note;  // conclusions, as opposed to values read
 };
 
-// From the lines "Rank N", from busbw / algbw, which is 2 (n-1)/n of an all-reduce and (n-1)/n of gathers,
-// scatters and all-to-all over n ranks (nccl-tests, doc/PERFORMANCE.md), and from what the user says.
+// Determined from these sources:
+// - the lines "Rank N";
+// - busbw / algbw, which is 2 (n-1)/n of an all-reduce and (n-1)/n of gathers, scatters and all-to-all over n
+//   ranks (nccl-tests, doc/PERFORMANCE.md);
+// - the user's input.
 // InputError where they contradict each other, with both values; where several runs went at once; where the
-// run went over one GPU; and where they do not tell the size, with the flag to give.
+// run used one GPU; and where the size stays unknown, with the flag to give.
 GroupSize size_of_group(const LogRun& run, const std::string& op, const GivenSize& given,
                         const Cluster& cluster);
 

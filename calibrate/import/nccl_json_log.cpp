@@ -31,7 +31,7 @@ double time_of(const JsonReader& row) {
   return row.object(key).number("time", physical::kMessageTime) * kMicrosecond;
 }
 
-// The file has six digits behind the point.
+// The file has six digits after the decimal point.
 void add_ratio(const JsonReader& times, BusRatio& ratio) {
   constexpr double kOff = 0.5e-6;
   for (const char* key : {"alg_bw", "bus_bw"})

@@ -1,4 +1,4 @@
-// What did a run of nccl-tests write with -J?
+// Which results did a run of nccl-tests write with -J?
 #pragma once
 
 #include "base/json_reader.h"

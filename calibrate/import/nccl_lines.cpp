@@ -26,8 +26,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-// How much of the text's beginning fits the prefix; npos: it does not. Runs of digits fit runs of digits,
-// runs of spaces runs of spaces. Spaces at its ends may be missing.
+// Length of the text's beginning that matches the prefix; npos: no match. Runs of digits match runs of
+// digits, and runs of spaces match runs of spaces. Spaces at the ends may be missing.
 std::size_t fitting_length(std::string_view prefix, std::string_view text) {
   std::size_t at = 0;
   const auto run = [&](bool (*of)(char)) {
@@ -66,7 +66,7 @@ std::size_t header_at(std::string_view line) {
   return before;
 }
 
-// The number that a name's first letters are, glued to it: "-1worker-0". No rank is negative but -1, for
+// Length of the number before a name, without a separator: "-1worker-0". The only negative rank is -1, for
 // none.
 std::size_t number_before(std::string_view name) {
   if (name.starts_with("-1")) return 2;
@@ -104,7 +104,7 @@ std::string LinePrefixes::without(std::string_view line) const {
     std::string rest(line.substr(length));
     const std::string_view tag = trimmed(prefix);
     const std::string_view row = trimmed(rest);
-    // A tag of digits ("12:") is not told from a column's.
+    // A tag of digits ("12:") cannot be distinguished from a column.
     if (row.empty() || !is_digit(row.front()) || std::isalnum(static_cast<unsigned char>(tag.front())) != 0)
       return rest;
     for (std::size_t at = rest.find(tag.front()); at != std::string::npos;

@@ -115,8 +115,8 @@ class TextLog {
     return kNamed + (has_redop_ ? 1 : 0) + (has_root_ ? 1 : 0) + 2 * kTimed;
   }
 
-  // nccl-tests print a row in three pieces, between which other lines may come. False for a line that is
-  // none.
+  // nccl-tests print a row in three pieces, between which other lines may come. False for a line that is not
+  // a piece.
   bool read_piece(const Words& words) {
     constexpr std::size_t kMinWhole = kNamed + 2 * kTimed;
     const bool awaits = !row_.empty() && row_.size() < kMinWhole;
@@ -136,8 +136,8 @@ class TextLog {
     return true;
   }
 
-  // Where the times begin; nothing for a row that is cut. Beside its names a row has times of both kinds or
-  // one.
+  // The index of the first time; nothing for a truncated row. After the names, a row has times of one kind or
+  // both.
   std::optional<std::size_t> times_at(const Words& row) const {
     const std::size_t count = row.size(), most = most_columns();
     if (count > most) {
@@ -156,7 +156,7 @@ class TextLog {
     return timed;
   }
 
-  // "sum", "sum -1" or "0" behind size, count and type.
+  // "sum", "sum -1" or "0" after size, count and type.
   static bool are_names(const Words& row, std::size_t timed) {
     for (std::size_t i = kNamed; i < timed; ++i) {
       const bool root = is_whole(row[i]) || row[i] == "-1";
@@ -213,8 +213,9 @@ class TextLog {
                       off_by(busbw));
   }
 
-  // What the columns say of an operation that the log does not name: gathers and all-to-all look alike. Bus
-  // over algorithm bandwidth is 2 (n-1)/n for an all-reduce, and reaches 1 for no reduce-scatter.
+  // Infers the operation from the columns where the log does not name it. Gathers and all-to-all look the
+  // same. Bus over algorithm bandwidth is 2 (n-1)/n for an all-reduce, and stays below 1 for a
+  // reduce-scatter.
   std::string op_of_columns() const {
     if (rooted_) return reduces_ ? "reduce" : "broadcast";
     if (!reduces_ || !run_.ratio.known() || run_.ratio.middle() < 0.1) return "";

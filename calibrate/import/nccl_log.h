@@ -1,4 +1,4 @@
-// What did a run of nccl-tests print?
+// Which results did a run of nccl-tests print?
 #pragma once
 
 #include <limits>
@@ -9,19 +9,19 @@
 
 namespace rehearse::nccl {
 
-// Bounds of busbw / algbw over the rows of a run, by the digits that the log prints. The ratio tells over how
-// many ranks the run went (nccl-tests, doc/PERFORMANCE.md).
+// Bounds of busbw / algbw over the rows of a run, from the digits that the log prints. The ratio determines
+// the number of ranks (nccl-tests, doc/PERFORMANCE.md).
 struct BusRatio {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool known() const { return least <= most && most < std::numeric_limits<double>::infinity(); }
   bool contradicts_itself() const { return least > most; }
   double middle() const { return (least + most) / 2; }
-  // Half a unit of the last digit printed is what each may be off.
+  // The error of each number is half a unit of its last printed digit.
   void narrow(double algbw, double algbw_off, double busbw, double busbw_off);
 };
 
-// One run: a log may hold several, one after the other. What the log does not say stays empty or 0.
+// One run; a log may contain several in sequence. Facts absent from the log are empty or 0.
 struct LogRun {
   std::string op;  // as nccl-tests name it
   std::string place;  // "file:line" of its table
@@ -37,10 +37,10 @@ struct LogRun {
   std::vector<std::string> notes;   // rows that are cut
 };
 
-// Text in every form that nccl-tests have printed (with or without the columns redop and root, error or
-// #wrong, with any launcher's prefix, amid NCCL_DEBUG lines), or the JSON of -J. Out-of-place times; in-place
-// ones where a row has no others. A row that is cut is left out with a note. InputError names file and line
-// of a row that cannot be.
+// Reads text in every form that nccl-tests have printed, or the JSON of -J. Forms: with or without the
+// columns redop and root, error or #wrong, any launcher's prefix, NCCL_DEBUG lines between. Uses out-of-place
+// times, or in-place ones where a row has no others. A truncated row is omitted with a note. InputError names
+// file and line of an impossible row.
 std::vector<LogRun> read_log(const std::string& path);
 
 }  // namespace rehearse::nccl

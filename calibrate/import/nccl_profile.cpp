@@ -55,7 +55,7 @@ Table table_of(const LogRun& run, const std::string& path, const LogImport& requ
   return table;
 }
 
-// By how much two runs of one group differ: the largest of the medians over each class of sizes.
+// The difference between two runs of one group: the largest of the medians over each class of sizes.
 double difference(const std::vector<Measured::Row>& a, const std::vector<Measured::Row>& b) {
   std::map<std::size_t, std::vector<double>> ratios;
   for (const Measured::Row& row : a) {
@@ -78,7 +78,7 @@ bool same_group(const Sample& a, const Sample& b) {
          a.table.forced == b.table.forced;
 }
 
-// Runs on a busy fabric, or on another set of links, are none that a median may hide.
+// A median must not hide runs on a busy fabric, or on another set of links.
 void drop_what_later_runs_contradict(std::vector<Sample>& samples, std::vector<std::string>& places,
                                      std::vector<std::string>& notes) {
   constexpr double kMuch = 1.5;
@@ -99,7 +99,7 @@ void drop_what_later_runs_contradict(std::vector<Sample>& samples, std::vector<s
   }
 }
 
-// A profile that knows collectives alone.
+// A profile with collectives only.
 Json empty_profile(const Cluster& cluster) {
   return {{"schema", kProfileSchema},
           {"name", ""},
@@ -130,7 +130,7 @@ bool same_system(const Json& a, const Json& b) {
   return true;
 }
 
-// The name under which the profile keeps a system: its own, or one with a number where that is another's.
+// The name of a system in the profile: its own, or one with a number where the name is taken.
 std::string keep_system(const KnownSystem& system, Json& kept) {
   KnownSystem named = system;
   for (int number = 2;; ++number) {
@@ -149,7 +149,7 @@ std::string keep_system(const KnownSystem& system, Json& kept) {
 void merge(Json& profile, const std::vector<Measured>& measured, const std::vector<KnownSystem>& systems) {
   Json& collectives = profile["collectives"];
   if (collectives.is_null()) collectives = {{"model", kDefaultModel}};
-  // Both first: what is added to an object moves what it holds.
+  // Create both first: adding a member to an object moves its values.
   for (const char* list : {"systems", "measured"})
     if (!collectives.contains(list)) collectives[list] = Json::array();
   Json& described = collectives["systems"];

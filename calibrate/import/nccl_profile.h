@@ -1,4 +1,4 @@
-// Which profile do a user's own nccl-tests logs make?
+// Which profile results from a user's own nccl-tests logs?
 #pragma once
 
 #include <string>
@@ -28,19 +28,20 @@ struct LoggedTable {
 // Is it a log (text, or the JSON of -J) rather than a table?
 bool is_log(const std::string& path);
 
-// The runs of one log. Notes: what was concluded, what is doubtful or left out. InputError for a log that
-// cannot be read, does not say enough or contradicts itself or the request.
+// The runs of one log. Notes: conclusions, doubtful points, omissions. InputError for a log that cannot be
+// read, has too little information, or contradicts itself or the request.
 std::vector<LoggedTable> tables_of_log(const std::string& path, const LogImport& request,
                                        std::vector<std::string>& notes);
 
 struct ImportedProfile {
   Json profile;
-  std::vector<std::string> notes;  // what was taken, and what is doubtful about it
+  std::vector<std::string> notes;  // what was imported, and doubtful points
 };
 
-// What was measured replaces older measurements of the same operation on the same ranks and outranks what was
-// published; the rest of the profile stays. Of runs of one group that differ by a lot the last is taken, with
-// a note; else their median. InputError for logs that cannot be read or do not say enough.
+// New measurements replace older ones of the same operation on the same ranks, and take precedence over
+// published ones. The rest of the profile is unchanged. Where runs of one group differ strongly, the last is
+// taken, with a note; otherwise their median. InputError for logs that cannot be read or have too little
+// information.
 ImportedProfile import_logs(const LogImport& request);
 
 }  // namespace rehearse::nccl

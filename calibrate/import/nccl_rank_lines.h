@@ -10,7 +10,7 @@
 
 namespace rehearse::nccl {
 
-// What the lines "#  Rank  0 Group  0 Pid 1000 on host device  0 [0x8d] NVIDIA H100" say.
+// Content of the lines "#  Rank  0 Group  0 Pid 1000 on host device  0 [0x8d] NVIDIA H100".
 struct RankLines {
   std::set<int> numbers, groups;
   std::set<std::string> hosts;

@@ -1,4 +1,4 @@
-// How is a profile written so that people can read it and differences show row by row?
+// How is a profile written so that people can read it and a diff shows rows?
 #pragma once
 
 #include <string>

@@ -9,11 +9,11 @@ namespace {
 
 struct Kind {
   std::string curve;
-  double passes = 1;  // bytes that the kernel really moves over those that the table counts
+  double passes = 1;  // bytes that the kernel moves over those that the table counts
 };
 
-// Table's name of an operation -> curve. An unfused gated activation (SiLU, then multiply) reads and writes
-// five times what the table counts as three.
+// Table's name of an operation -> curve. An unfused gated activation (SiLU, then multiply) moves five times
+// the tensor, which the table counts as three.
 std::map<std::string, Kind> kinds_of(const JsonReader& recipe) {
   std::map<std::string, Kind> kinds;
   for (const JsonReader& kind : recipe.objects("kinds")) {
@@ -58,7 +58,7 @@ Streams from_vidur(const Json& table, const std::string& file, const JsonReader&
   return streams;
 }
 
-// Rates as they stand; of a table for another GPU, as shares of the memory's bandwidth.
+// Rates as printed; for a table of another GPU, scaled by memory bandwidth.
 Streams from_rates(const Json& table, const std::string& file, const JsonReader& recipe, const Gpu& gpu) {
   const std::size_t of_gpu = column(table, "gpu", file), curve = column(table, "curve", file),
                     bytes = column(table, "bytes", file), rate = column(table, "GBps", file);

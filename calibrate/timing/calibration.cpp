@@ -31,8 +31,8 @@ std::string today() {
   return text;
 }
 
-// Every job is timed so many times, each in its own stretch of the run: what changes meanwhile (other work on
-// the machine, clocks) shows in the spread instead of in one sample.
+// Every job is timed this many times, in separate parts of the run. Changes meanwhile (other work on the
+// machine, clocks) then appear in the spread, and not in one sample only.
 constexpr int kRounds = 3;
 
 class Calibrating {
@@ -57,7 +57,7 @@ class Calibrating {
     for (int round = 0; round < kRounds && !stop(); ++round) time_kernels();
     keep_host_launch();
     if (!stop()) time_in_company();
-    keep_host_launch();  // of a host that launches for the other parts, too
+    keep_host_launch();  // of a host that launches for the other partitions, too
     time_host_copies();
     finish();
     return std::move(result_);
@@ -82,7 +82,7 @@ class Calibrating {
     measurement().clock_hz = device_.clock_hz();
   }
 
-  // What is timed of one job: seconds of a launch, or why there are none.
+  // Timings of one job: seconds of a launch, or the reason why there are none.
   struct Times {
     bool known = false;
     std::vector<double> seconds;
@@ -90,7 +90,7 @@ class Calibrating {
     bool wanted() const { return !known && failure.empty(); }
   };
 
-  // Of several processes the first holds the profile.
+  // With several processes, the first one has the profile.
   bool is_first() const { return request_.ranks == nullptr || request_.ranks->worlds.front()->rank() == 0; }
 
   template <typename Which>
@@ -117,7 +117,7 @@ class Calibrating {
       result_.notes.push_back(fmt::format("{}: quartiles {:.0f} % apart", job, 100 * timing.spread));
   }
 
-  // Threads on cores, unless there are others.
+  // Uses threads on cores, unless other ranks are given.
   void time_messages() {
     int most = 0;
     for (const MessageJob& job : request_.jobs.messages) most = std::max(most, job.members);
@@ -141,7 +141,7 @@ class Calibrating {
     store(rehearse::time_messages(wanted));
   }
 
-  // NCCL_HOSTID is how several ranks of one GPU pass for ranks of several machines.
+  // NCCL_HOSTID lets several ranks of one GPU count as ranks of several machines.
   bool have_gpus_of_their_own() const { return by_nccl() && std::getenv("NCCL_HOSTID") == nullptr; }
   bool by_nccl() const {
     return request_.ranks != nullptr && request_.ranks->started && device_.facts().kind == "cuda";
@@ -154,7 +154,7 @@ class Calibrating {
     });
   }
 
-  // The parts of a GPU compute side by side.
+  // The other partitions of the GPU, which compute concurrently.
   std::vector<kernels::Device*> others() const {
     std::vector<kernels::Device*> devices;
     for (std::size_t i = 1; request_.ranks != nullptr && i < request_.ranks->devices.size(); ++i)
@@ -162,7 +162,7 @@ class Calibrating {
     return devices;
   }
 
-  // Of the kernels that were timed alone just now. What was found before of other tables stays.
+  // Slowdowns of the kernels just timed in isolation. Earlier values of other tables stay.
   void time_in_company() {
     const std::vector<kernels::Device*> devices = others();
     std::vector<double> alone_s;
@@ -207,8 +207,8 @@ class Calibrating {
     }
   }
 
-  // GEMMs draw the most power: where they follow each other, a GPU's limit takes its clock down, which
-  // does not come back at once.
+  // GEMMs draw the most power. In sequence they can make the GPU's power limit reduce the clock, which
+  // recovers slowly.
   void look_at_clock(const std::string& job) {
     const double at_rest = measurement().clock_hz;
     if (!(at_rest > 0)) return;  // not known here
@@ -241,8 +241,8 @@ class Calibrating {
     if (stop()) copies.clear();
   }
 
-  // Kernels that the profile cannot tell apart become one sample: the mean of their values, the widest of
-  // their spreads. One that was not timed, because the run was stopped, leaves the key for the next run.
+  // Kernels with equal profile keys become one sample: the mean of their values, the widest of their spreads.
+  // When a stopped run leaves one of them untimed, the key stays for the next run.
   void store_kernels() {
     const std::vector<KernelJob>& jobs = request_.jobs.kernels;
     for (std::size_t first = 0, end = 0; first < jobs.size(); first = end) {
@@ -283,7 +283,7 @@ class Calibrating {
     result_.notes.insert(result_.notes.end(), timed.notes.begin(), timed.notes.end());
   }
 
-  // What the profile holds for so many seconds: the time of a GEMM, the rate of the others.
+  // The profile's value for a time: the time of a GEMM, the rate of the others.
   static double value_of(const KernelJob& job, double seconds) {
     if (job.key.table == SampleKey::Table::gemm) return seconds;
     if (job.key.table == SampleKey::Table::stream) return job.key.size[0] / seconds;
@@ -341,7 +341,7 @@ class Calibrating {
   Calibration result_;
   std::vector<Times> kernels_;  // by job
   std::size_t done_ = 0, all_ = 0;
-  std::size_t looked_ = 0, slowed_ = 0;  // at the clock, which was far below that at rest
+  std::size_t looked_ = 0, slowed_ = 0;  // at the clock, which was far below the idle clock
   double slowest_hz_ = INFINITY;
   std::string slowest_job_;
 };

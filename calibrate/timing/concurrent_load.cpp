@@ -15,7 +15,7 @@ bool is_of(const Jobs& jobs, const KernelJob& job, AtWorkOn what) {
   return is_of_step(jobs, job) == (what == AtWorkOn::step);
 }
 
-// Calls of all kernels, those of several uses not all in a row.
+// Calls of all kernels; uses of one kernel are spread over the round.
 class Round {
  public:
   Round(kernels::Device& device, const Jobs& jobs, AtWorkOn what) : stream_(device.make_stream()) {
@@ -53,7 +53,7 @@ class Round {
       stream_->synchronize();
       kernels_.push_back({std::move(operands), std::move(calls), job.uses});
     } catch (const kernels::DeviceError&) {
-      // The one who times it says so.
+      // The kernel's own timing reports the error.
     }
   }
 
@@ -92,7 +92,7 @@ ConcurrentLoad::~ConcurrentLoad() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-// One round is always behind the one that runs, so that the device never rests.
+// One round is always queued, so that the device is never idle.
 void ConcurrentLoad::work(kernels::Device& device, const Jobs& jobs, AtWorkOn what) const {
   try {
     Round round(device, jobs, what);
@@ -104,7 +104,7 @@ void ConcurrentLoad::work(kernels::Device& device, const Jobs& jobs, AtWorkOn wh
     }
     round.end();
   } catch (const kernels::DeviceError&) {
-    // It keeps no company then: what is timed is timed all the same.
+    // This device adds no load then; timings continue without it.
   }
 }
 
@@ -126,10 +126,10 @@ Slowdowns concurrent_slowdowns(const std::vector<kernels::Device*>& others, cons
         sum.alone_s += job.uses * alone_s[i];
         sum.beside_s += job.uses * seconds;
       } catch (const kernels::DeviceError&) {
-        // There is no memory for it beside the others'.
+        // Too little memory for it beside the others.
       }
     }
-    // Nobody is faster for company: below 1 what was timed alone was disturbed.
+    // Concurrency makes no kernel faster: below 1 the isolated timing was disturbed.
     for (const auto& [where, sum] : sums)
       (*where.first)[where.second] = std::max(1.0, sum.beside_s / sum.alone_s);
   }

@@ -1,5 +1,5 @@
-// What do kernels of one rank lose while the others compute too? Ranks on parts of one GPU share its memory,
-// its cache and its power.
+// How much slower are kernels of one rank while the others compute too? Ranks on partitions of one GPU share
+// its memory, its cache and its power.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@
 
 namespace rehearse {
 
-// Passes, each kernel as often as a microbatch meets it in all stages together; or the optimizer's step.
+// Passes (each kernel as often as a microbatch uses it over all stages), or the optimizer's step.
 enum class AtWorkOn : std::uint8_t { passes, step };
 
-// From here to the end of its life each of the devices runs the jobs' kernels over and over. What a device
-// cannot run, it leaves out.
+// During its lifetime, each device runs the jobs' kernels repeatedly. Kernels that a device cannot run are
+// omitted.
 class ConcurrentLoad {
  public:
   ConcurrentLoad(const std::vector<kernels::Device*>& devices, const Jobs& jobs, AtWorkOn what);
@@ -31,9 +31,9 @@ class ConcurrentLoad {
   std::vector<std::thread> threads_;
 };
 
-// Of each table of the profile: the time of its kernels while `others` do what they do, over that of
-// `alone_s`, by job, each as often as it is used. Jobs of no time alone are left out. `before` is told of
-// each timing, and ends them all by false.
+// For each table of the profile: the time of its kernels while `others` run their load, over `alone_s`.
+// Kernels are weighted by their uses. Jobs without an isolated time are omitted. `before` is called before
+// each timing; false ends them all.
 Slowdowns concurrent_slowdowns(const std::vector<kernels::Device*>& others, const Jobs& jobs,
                                const std::vector<double>& alone_s, KernelTimer& timer,
                                const std::function<bool(const KernelJob&)>& before);

@@ -1,4 +1,4 @@
-// What does a profile hold, what does a scenario lack in it, and how far do two profiles agree?
+// Which samples does a profile have, which ones does a scenario need, and how far do two profiles agree?
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct TableSummary {
 };
 std::vector<TableSummary> summarise(const Profile& profile);
 
-// Keys and messages of the jobs that the profile has no sample of, each once.
+// Keys and messages of the jobs without a sample in the profile, each once.
 struct Missing {
   std::vector<SampleKey> kernels;
   std::vector<MessageJob> messages;

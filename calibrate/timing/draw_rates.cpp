@@ -14,7 +14,7 @@ namespace {
 // Okabe and Ito's colours (jfly.uni-koeln.de/color, 2008).
 constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                  "#E69F00", "#56B4E9", "#000000", "#7A7A7A"};
-// On the right there is room for the longest name, "gemm fp32/grouped/weight_gradient".
+// The right margin has room for the longest name, "gemm fp32/grouped/weight_gradient".
 constexpr double kWidth = 930, kPanel = 260, kLeft = 70, kRight = 260, kTop = 40, kBetween = 70;
 
 struct Series {
@@ -23,11 +23,11 @@ struct Series {
 };
 
 struct Panel {
-  std::string title, size, rate;  // what is drawn, in which units
+  std::string title, size, rate;  // the drawn quantities, with units
   std::vector<Series> series;
 };
 
-// Of samples that tell how many heads were timed: no others have a size.
+// Samples that state the number of heads; others have no size.
 Series attention_series(const Profile& profile, bool backward) {
   Series series{backward ? "attention backward" : "attention forward", {}};
   for (const AttentionSample& s : profile.attention) {

@@ -35,7 +35,7 @@ Row row_of(const MessageSample& message) {
   return {{1, steps, bytes}, message.seconds};
 }
 
-// Between machines: rings go as cost/collectives.cpp has them, over all the NICs that the group has in one.
+// Between machines: rings as in cost/collectives.cpp, over all NICs that the group has in one machine.
 Row row_across(const MessageSample& message, const Cluster& cluster, double local_step_s) {
   const auto nodes = static_cast<int>(message.nodes), local = static_cast<int>(message.members) / nodes;
   std::vector<int> ranks;
@@ -95,7 +95,7 @@ double squared_error(const std::vector<Row>& rows, const std::array<double, 3>& 
   return sum;
 }
 
-// The best of all choices of terms whose costs are not negative: eight least-squares problems.
+// The best of all choices of terms with non-negative costs: eight least-squares problems.
 std::array<double, 3> fit(const std::vector<Row>& rows) {
   std::array<double, 3> best = {};
   double least = INFINITY;
@@ -115,7 +115,7 @@ std::array<double, 3> fit(const std::vector<Row>& rows) {
 
 namespace {
 
-// One cost out of one kind of rows.
+// Fits one cost to one kind of rows.
 void add_fit(const std::vector<Row>& rows, const Port& port, const std::string& kind, const char* op,
              FittedLinks& fitted) {
   if (rows.empty()) return;

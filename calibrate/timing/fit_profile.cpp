@@ -19,10 +19,10 @@ double ring_step_s(const FittedLinks& fitted) {
   return ring == fitted.links.end() ? 0 : ring->step_latency_s;
 }
 
-// The coefficient of variation of what the GPUs took, and how far the first, on which kernels were timed, is
-// from their mean.
+// The coefficient of variation of the GPUs' times, and the distance of the first GPU, which timed the
+// kernels, from their mean.
 void keep_spread(const TogetherSample& together, Profile& profile, std::vector<std::string>& notes) {
-  constexpr std::size_t kFewest = 4;  // of fewer a deviation says next to nothing
+  constexpr std::size_t kFewest = 4;  // of fewer a deviation has little meaning
   const std::size_t count = together.seconds.size();
   if (count < kFewest) return;
   double mean = 0, squares = 0;

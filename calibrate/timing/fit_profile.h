@@ -1,4 +1,4 @@
-// Which costs follow from what a profile's measurement holds of messages and copies?
+// Which costs follow from a profile's measurements of messages and copies?
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace rehearse {
 
-// Sets the costs of the links that `profile.measurement` tells of (fit_links.h), and what its GPUs differ by
-// where four or more were timed at once; the others stay. `by_nccl`: NCCL ran the messages, so that they also
-// become what was measured of it on `cluster`. What is doubtful about it is added to `notes`.
+// Sets the costs of the links in `profile.measurement` (fit_links.h), and the spread of GPUs where four or
+// more were timed at once. Other costs stay. `by_nccl`: NCCL ran the messages, so they also become measured
+// collectives on `cluster`. Doubtful points are added to `notes`.
 void fit_measured(Profile& profile, const Cluster& cluster, bool by_nccl, std::vector<std::string>& notes);
 
 }  // namespace rehearse

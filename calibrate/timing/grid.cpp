@@ -7,7 +7,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::int64_t kNarrowest = 256;
-constexpr std::int64_t kUsualSeq = 1024;  // at which what differs little with the tokens is timed
+constexpr std::int64_t kUsualSeq = 1024;  // used where time depends little on the number of tokens
 
 Model llama(std::int64_t hidden) {
   Model model;
@@ -50,7 +50,7 @@ class Grid {
     });
   }
 
-  // What fp8 plans launch besides: dynamic scaling, as PyTorch does it, and experts with their routers.
+  // Additional kernels of fp8 plans: dynamic scaling, as in PyTorch, and experts with their routers.
   void add_scaling_and_experts() {
     each([&](std::int64_t hidden, Plan plan) {
       plan.precision = Precision::fp8;

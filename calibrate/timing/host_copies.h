@@ -9,8 +9,8 @@
 
 namespace rehearse {
 
-// Copies of 64 KiB to 256 MiB in both directions, each for a part of `budget_s` seconds, through pinned
-// memory. Fewer when `stopped` says so meanwhile.
+// Copies of 64 KiB to 256 MiB in both directions through pinned memory, each for a part of `budget_s`
+// seconds. Fewer when `stopped` returns true.
 std::vector<HostCopySample> time_host_copies(kernels::Device& device, double budget_s,
                                              const std::function<bool()>& stopped);
 

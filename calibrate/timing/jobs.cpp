@@ -45,7 +45,7 @@ std::int64_t heads_of(const Attention& attention) {
 
 namespace {
 
-// What makes two kernels of one key different: where they stand, and the sizes of their tensors.
+// Distinguishes two kernels of one key: by their place, and by the sizes of their tensors.
 std::vector<double> signature(const Block& block, const Kernel& kernel, Phase phase) {
   std::vector<double> all = {static_cast<double>(phase == Phase::recompute ? Phase::forward : phase)};
   for (const auto* ids : {&kernel.reads, &kernel.writes}) {
@@ -110,8 +110,8 @@ class Collector {
     }
     std::map<std::vector<double>, KernelJob>& same = kernels_[key];
     if (const auto* attention = std::get_if<Attention>(&kernel.what); attention != nullptr && !same.empty()) {
-      // Of what differs in its heads only, that which keeps a GPU busiest: how fewer fill it the cost model
-      // knows.
+      // Of kernels that differ only in heads, keep the one that fills a GPU best. The cost model knows the
+      // effect of fewer heads.
       const std::int64_t known = heads_of(std::get<Attention>(same.begin()->second.kernel.what));
       if (known > heads_of(*attention)) return;
       if (known < heads_of(*attention)) same.clear();
@@ -145,7 +145,7 @@ class Collector {
   }
 
   Jobs& jobs_;
-  double repeats_ = 1;  // of the block at hand
+  double repeats_ = 1;  // of the current block
   std::map<SampleKey, std::map<std::vector<double>, KernelJob>> kernels_;
   std::set<MessageJob> messages_;
 };
@@ -166,7 +166,7 @@ Jobs jobs_of(const Model& model, const Plan& plan) {
 
 namespace {
 
-// Whether one of the job's operation, members and bytes is such.
+// Whether `which` holds for a sample with the job's operation, members and bytes.
 template <typename Which>
 bool any_message(const Profile& profile, const MessageJob& job, const Which& which) {
   if (!profile.measurement) return false;

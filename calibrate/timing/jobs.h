@@ -1,4 +1,4 @@
-// Which distinct kernels and messages does a plan ask for?
+// Which distinct kernels and messages does a plan need?
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace rehearse {
 
-// The sample that a kernel's time goes to. Equal keys share one.
+// The sample that a kernel's time belongs to. Equal keys share one.
 struct SampleKey {
   enum class Table : std::uint8_t { gemm, attention, stream } table = Table::gemm;
   std::string name;          // gemm_key() of a GEMM, curve of a stream
@@ -37,7 +37,7 @@ struct MessageJob {
   auto operator<=>(const MessageJob&) const = default;  // NOLINT(modernize-use-nullptr): it compares with 0
 };
 
-// What jobs refer to, and the jobs.
+// Models and plans that jobs refer to, and the jobs.
 struct Jobs {
   struct Shaped {
     Model model;
@@ -45,26 +45,26 @@ struct Jobs {
   };
   std::vector<Shaped> plans;
   std::vector<Block> blocks;
-  std::vector<KernelJob> kernels;    // kernels that differ but share a key stand one after the other
+  std::vector<KernelJob> kernels;    // kernels that differ but share a key are adjacent
   std::vector<MessageJob> messages;  // sorted
 };
 
-// Every kernel shape of the plan's Work and optimizer step, and every message of its groups, with small ones
-// of each kind beside them, which tell latency from bandwidth. The plan must be legal.
+// Every kernel shape of the plan's Work and optimizer step, and every message of its groups. Small messages
+// of each kind are added, to separate latency from bandwidth. The plan must be legal.
 Jobs jobs_of(const Model& model, const Plan& plan);
-// Of several, each shape once.
+// The same for several plans, each shape once.
 Jobs jobs_of(const std::vector<Jobs::Shaped>& all);
 
-// Of all its sequences, side by side.
+// Heads of all its concurrent sequences.
 std::int64_t heads_of(const Attention& attention);
 
-// Whether it is the optimizer's step that runs it, and no pass.
+// Whether the optimizer's step runs the kernel, and no pass.
 bool is_of_step(const Jobs& jobs, const KernelJob& job);
 
-// Whether the profile has the sample; of a message, whether it was among those measured.
+// Whether the profile has the sample; for a message, whether it was measured.
 bool has_sample(const Profile& profile, const SampleKey& key);
 bool has_sample(const Profile& profile, const MessageJob& job);
-// The same on however many machines its ranks sat.
+// The same, regardless of the number of machines of its ranks.
 bool has_sample_anywhere(const Profile& profile, const MessageJob& job);
 
 // "gemm bf16 4096 x 1024 x 4096", "attention 64 wide, 2048 keys, causal, forward", "norm 12.6 MB"

@@ -10,8 +10,8 @@ namespace rehearse {
 
 namespace {
 
-// Launched before the first of them runs: their kernels, a few a call, fit in a stream's queue, which CUDA
-// lets grow to 1,024 before a launch waits.
+// Number of calls launched before the first one runs. Their kernels, a few a call, fit in a stream's queue:
+// CUDA lets it grow to 1,024 before a launch waits.
 constexpr int kHeldCalls = 64;
 
 }  // namespace
@@ -51,8 +51,8 @@ std::vector<double> KernelTimer::time_sets(const std::vector<std::vector<kernels
     double seconds = 0;
     for (int left = launches; left > 0; left -= most) {
       const int some = std::min(left, most);
-      // The first launch may load libraries and make plans, which wait for the GPU; the others of some kernel
-      // might do so too, and each would wait until its hold is overdue.
+      // The first launch may load libraries and make plans, which wait for the GPU. Other launches of some
+      // kernels might do so too; each would wait until its hold is overdue.
       seconds += time_some(sets, next, some, !std::exchange(first, false) && !overdue_);
       next += static_cast<std::size_t>(some);
     }
@@ -61,7 +61,7 @@ std::vector<double> KernelTimer::time_sets(const std::vector<std::vector<kernels
   return sample(run, budget_s_, stopped_);
 }
 
-// Held, the kernels follow each other as fast as the device can, however long the host takes to launch them.
+// Held, the kernels run at the device's own pace, independent of the host's launch time.
 double KernelTimer::time_some(const std::vector<std::vector<kernels::Call>>& sets, std::size_t first,
                               int launches, bool held) {
   using Clock = std::chrono::steady_clock;

@@ -12,20 +12,19 @@ enum class Cache : std::uint8_t { cold, warm };
 class KernelTimer {
  public:
   // `budget_s`: seconds for one kernel. With Cache::cold the operands rotate through twice the last-level
-  // cache, so that none is still there when its turn comes again.
+  // cache, so that none is still cached when it is used again.
   KernelTimer(kernels::Device& device, Cache cache, double budget_s, std::function<bool()> stopped);
 
-  // kernels::DeviceError when the device has no such kernel, or no memory for its operands.
+  // Throws kernels::DeviceError when the device has no such kernel, or no memory for its operands.
   std::vector<double> time(const Jobs& jobs, const KernelJob& job);
 
-  // That the operands of a kernel are to fill.
+  // Least memory of a kernel's operands.
   double least_bytes() const { return cache_ == Cache::cold ? 2 * device_.facts().cache_bytes : 0; }
 
-  // Seconds between the starts of kernels that do next to nothing.
+  // Seconds between the starts of almost empty kernels.
   std::vector<double> launch();
 
-  // What the host took to launch a kernel, in the mean since it was last asked; 0 where it launched none that
-  // were held back meanwhile.
+  // The host's mean time to launch a kernel since the last call; 0 where no held kernels were launched.
   double take_host_launch_s();
 
  private:
@@ -40,7 +39,7 @@ class KernelTimer {
   double budget_s_;
   std::function<bool()> stopped_;
   double host_s_ = 0, held_launches_ = 0;
-  bool overdue_ = false;  // of this kernel, what was launched behind a hold waited for its end
+  bool overdue_ = false;  // a launch of this kernel behind a hold waited for the hold's end
 };
 
 }  // namespace rehearse

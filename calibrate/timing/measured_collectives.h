@@ -1,4 +1,4 @@
-// What do the messages of a measurement tell NCCL's cost model of this very cluster?
+// How do measured messages update NCCL's cost model for this cluster?
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace rehearse {
 
-// `base` (null: the model that ships) with the messages as what was measured on `cluster`: they outrank all
-// that it holds of the same operation over the same ranks, and of its sizes replace what was measured before.
+// `base` (null: the built-in model) with the messages as measurements on `cluster`. They take precedence over
+// all entries for the same operation on the same ranks, and replace earlier measurements of the same sizes.
 std::shared_ptr<const nccl::Model> with_measured(std::shared_ptr<const nccl::Model> base,
                                                  const Cluster& cluster,
                                                  const std::vector<MessageSample>& messages);
 
-// The part of a profile's "collectives" that was measured: {"model": its name, "measured": [...]}.
+// The measured part of a profile's "collectives": {"model": its name, "measured": [...]}.
 Json collectives_json(const nccl::Model& model);
 
 }  // namespace rehearse

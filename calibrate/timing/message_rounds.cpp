@@ -20,7 +20,7 @@ namespace rehearse {
 
 namespace {
 
-// The GEMM that takes longest; null: the jobs have none.
+// The GEMM with the most FLOPs; null: the jobs have none.
 const KernelJob* longest_product(const Jobs& jobs) {
   const KernelJob* longest = nullptr;
   for (const KernelJob& job : jobs.kernels) {
@@ -34,7 +34,7 @@ std::int64_t size_of(const KernelJob& product, std::size_t i) {
   return static_cast<std::int64_t>(product.key.size[i]);
 }
 
-// Ends all ranks when none of them says alive() for too long.
+// A timeout: ends all ranks when none of them calls alive() for too long.
 class Patience {
  public:
   Patience(const Ranks& ranks, double seconds)
@@ -112,7 +112,7 @@ class Rounds {
     }
   }
 
-  // Of each collective, within a machine and across: the largest message in the largest group.
+  // For each collective, within a machine and across machines: the largest message in the largest group.
   std::vector<const PlacedMessage*> heaviest() const {
     std::map<std::pair<CollectiveOp, bool>, const PlacedMessage*> found;
     const auto size = [](const MessageJob& job) { return std::pair(job.members, job.bytes); };

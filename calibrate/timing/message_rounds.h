@@ -1,4 +1,4 @@
-// Messages are timed in rounds through all of them, and the longest GEMM of the jobs beside them.
+// Messages are timed in rounds over all of them, and concurrently with the longest GEMM of the jobs.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,18 @@ namespace rehearse {
 
 struct MessageRequest {
   const Ranks& ranks;
-  const Jobs& jobs;  // messages and, for what is timed beside them, kernels
+  const Jobs& jobs;  // messages and, for concurrent timings, kernels
   int rounds = 1;
   double budget_s = 0.1;   // for one message in one round
   double timeout_s = 120;  // for one timing in one round: a rank that keeps the others waiting ends them all
-  double least_bytes = 0;  // of the operands that a GEMM beside messages rotates through
+  double least_bytes = 0;  // least memory of the operands of a GEMM concurrent with messages
   std::function<bool()> stopped = {};
-  // Rank 0 alone is asked and told: whether there is a time already, and before each timing of how many.
+  // Called on rank 0 only: whether a time exists already, and before each timing its name and the total.
   std::function<bool(const MessageJob&)> known = {};
-  std::function<bool(const MessageJob&)> known_beside = {};  // of a GEMM beside messages of this kind
-  // Of a GEMM on all ranks at once; none: not wanted. Every rank must have a GPU of its own.
+  std::function<bool(const MessageJob&)> known_beside = {};  // for a GEMM concurrent with such messages
+  // For a GEMM on all ranks at once; none: not wanted. Every rank must have a GPU of its own.
   std::function<bool()> known_together = {};
-  double together_s = 2;  // for which it runs: longer than limits on power take to act
+  double together_s = 2;  // its duration: longer than power limits take to act
   std::function<void(const std::string& what, std::size_t all)> before = {};
 };
 
@@ -36,12 +36,12 @@ struct TimedMessages {
   std::vector<Timed> messages;
   std::vector<BesideSample> beside;
   std::optional<TogetherSample> together;
-  std::vector<std::string> notes;  // what could not be timed, and why
+  std::vector<std::string> notes;  // timings that failed, and why
   bool complete = true;
 };
 
-// On every process that takes part, with the same jobs; the result is the same on each. DeviceError when a
-// rank fails or goes.
+// Called on every participating process, with the same jobs; the result is the same on each. DeviceError when
+// a rank fails or goes.
 TimedMessages time_messages(const MessageRequest& request);
 
 }  // namespace rehearse

@@ -15,7 +15,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMaxNotes = 256;  // floats that ranks tell each other at once
+constexpr std::size_t kMaxNotes = 256;  // floats that ranks exchange at once
 
 kernels::Tensor vector_of(const kernels::Buffer& memory, std::size_t elements) {
   return {memory.data(), kernels::Type::fp32, 1, static_cast<std::int64_t>(elements)};
@@ -23,12 +23,12 @@ kernels::Tensor vector_of(const kernels::Buffer& memory, std::size_t elements) {
 
 }  // namespace
 
-// A rank's end of a message's group, with the buffers of one operation.
+// One rank's side of a message's group, with the buffers of one operation.
 class MessageTimer::Group {
  public:
   Group(MessageTimer& timer, const PlacedMessage& message, const std::string& name)
       : timer_(timer), job_(message.job), group_(timer.world_.connect(name, message.members)) {
-    // nccl-tests' size is that of the full buffer, which only one side of a gather or scatter holds.
+    // nccl-tests' size is that of the full buffer, which only one side of a gather or scatter has.
     const auto part = static_cast<std::int64_t>(std::ceil(job_.bytes / sizeof(float) / job_.members));
     const std::int64_t whole = part * job_.members;
     from_ = buffer(from_memory_, job_.op == CollectiveOp::all_gather ? part : whole);
@@ -48,7 +48,7 @@ class MessageTimer::Group {
     return agree(end->seconds_since(*begin), stop_here);
   }
 
-  // Of `launches` runs of the calls, while `messages` messages go: negative when these ended first.
+  // Times `launches` runs of the calls while `messages` messages run. Negative when the messages ended first.
   double run_concurrently(const Sets& sets, int launches, int messages, bool stop_here) {
     put(1);
     timer_.stream_->synchronize();
@@ -74,7 +74,7 @@ class MessageTimer::Group {
     return {memory.data(), kernels::Type::fp32, 1, elements};
   }
 
-  // The mean over the members, so that all of them decide alike what to do next.
+  // The mean over the members, so that all of them take the same decision.
   double agree(double value, bool stop_here) {
     std::array<float, 2> own = {static_cast<float>(value), stop_here ? 1.0F : 0.0F};
     kernels::Stream& stream = *timer_.stream_;
@@ -140,7 +140,7 @@ MessageTimer::MessageTimer(kernels::Device& device, kernels::World& world)
 
 MessageTimer::~MessageTimer() = default;
 
-// The root's values; those of the others say only how many there are at most.
+// The root's values; the sizes on other ranks only limit their number.
 std::vector<double> MessageTimer::shared(const std::vector<double>& values, int root) {
   std::vector<double> all;
   std::vector<float> notes(kMaxNotes);

@@ -1,4 +1,5 @@
-// How long does a message or a collective take, and a kernel beside it? One rank's side of the measurement.
+// How long does a message or a collective take, and a kernel concurrent with it? One rank's side of the
+// measurement.
 #pragma once
 
 #include <functional>
@@ -10,9 +11,10 @@
 
 namespace rehearse {
 
-// All ranks of the world make one and call the same functions in the same order, with the same arguments but
-// for `stopped`, which ends the measurement when any rank's says so. What the ranks are told is equal on all.
-// Ranks that are threads read each other's memory: after a failure none may go before all have ended.
+// All ranks of the world make one and call the same functions in the same order. Arguments are the same,
+// except `stopped`, which ends the measurement when it is true on any rank. Results are equal on all ranks.
+// Ranks that are threads read each other's memory: after a failure none may be destroyed before all have
+// ended.
 class MessageTimer {
  public:
   MessageTimer(kernels::Device& device, kernels::World& world);
@@ -21,26 +23,26 @@ class MessageTimer {
   int rank() const { return world_.rank(); }
   const std::vector<int>& machines() const { return machines_; }  // by rank
 
-  // Whether it is so on any rank.
+  // Whether the flag is true on any rank.
   bool any(bool here);
-  // What rank 0 says.
+  // The flags of rank 0.
   std::vector<bool> said_by_first(const std::vector<bool>& flags);
 
   // Seconds of one message, by sample: the mean over its members.
   std::vector<double> time(const PlacedMessage& message, double budget_s,
                            const std::function<bool()>& stopped);
 
-  // Seconds of one run of the calls of a set, sets taken in turns, alone and while the message is sent again
-  // and again. `sets` are of this rank's device.
+  // Seconds of one run of the calls of a set, sets in turn: isolated, and while the message is sent
+  // repeatedly. `sets` are on this rank's device.
   struct Beside {
-    std::vector<double> alone_s, beside_s;  // by sample; none beside messages that always end first
+    std::vector<double> alone_s, beside_s;  // by sample; none where the messages always end first
   };
   using Sets = std::vector<std::vector<kernels::Call>>;
   Beside time_beside(const PlacedMessage& message, const Sets& sets, double budget_s,
                      const std::function<bool()>& stopped);
 
-  // The same by rank, on all ranks at once and for `duration_s`: medians of its second half, when limits on
-  // power act.
+  // The same by rank, on all ranks at once and for `duration_s`: medians of its second half, when power
+  // limits act.
   std::vector<double> time_together(const Sets& sets, double duration_s,
                                     const std::function<bool()>& stopped);
 
@@ -56,12 +58,12 @@ class MessageTimer {
   std::unique_ptr<kernels::Communicator> all_;
   kernels::Buffer notes_;
   std::vector<int> machines_;
-  int joined_ = 0;                // groups so far: none of two has the name of another
-  std::unique_ptr<Group> group_;  // of the message in hand
+  int joined_ = 0;                // groups so far; gives each a unique name
+  std::unique_ptr<Group> group_;  // of the current message
 };
 
-// Runs body(i) for all ranks of this process, each on a thread. When one throws, its world is aborted, and
-// what was thrown first is thrown here when all have ended.
+// Runs body(i) for all ranks of this process, each on a thread. When one throws, its world is aborted. The
+// first exception is rethrown when all have ended.
 void on_each_rank(const Ranks& ranks, const std::function<void(std::size_t)>& body);
 
 }  // namespace rehearse

@@ -33,7 +33,7 @@ bool is_integer(kernels::Type type) {
   return type == kernels::Type::int64 || type == kernels::Type::uint8;
 }
 
-// Numbers spread over 0 .. bound in an order that no prefetcher guesses.
+// Numbers spread over 0 .. bound in an order that no prefetcher predicts.
 template <typename T>
 std::vector<T> scattered(std::size_t count, std::int64_t bound) {
   std::vector<T> values(count);
@@ -69,7 +69,7 @@ Operands::Operands(kernels::Device& device, kernels::Stream& stream, const Jobs&
   }
   const auto* attention = std::get_if<Attention>(&job.kernel.what);
   if (attention != nullptr && attention->causal && attention->keys > attention->query) {
-    // Every query of a striped split sees half of the keys on average.
+    // With a striped split, every query sees half of the keys on average.
     std::vector<std::int32_t> positions;
     for (std::int64_t i = 0; i < attention->query; ++i)
       positions.push_back(static_cast<std::int32_t>(i * attention->keys / attention->query));
@@ -104,7 +104,8 @@ void Operands::fill_integers(kernels::Stream& stream, TensorId id) {
   copy(scattered<std::uint8_t>(count, 2));
 }
 
-// Random numbers as weights and activations have them; what is never negative in training is not here.
+// Random numbers distributed like weights and activations. Tensors that are never negative in training are
+// filled elsewhere.
 void Operands::fill(kernels::Stream& stream) {
   const Block& block = jobs_.blocks[job_.block];
   const Precision precision = jobs_.plans[job_.plan].plan.precision;

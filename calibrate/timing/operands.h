@@ -1,4 +1,4 @@
-// The memory that a timed kernel works on: several sets of its tensors, filled as in training.
+// The memory of a timed kernel: several sets of its tensors, filled as in training.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ namespace rehearse {
 
 class Operands {
  public:
-  // As many sets as make `least_bytes` together, at least one.
+  // Makes enough sets for `least_bytes` in total, at least one.
   Operands(kernels::Device& device, kernels::Stream& stream, const Jobs& jobs, const KernelJob& job,
            double least_bytes);
 

@@ -30,7 +30,7 @@ class Places {
     return static_cast<int>(most);
   }
 
-  // Machines that hold so many ranks.
+  // Number of machines with at least this many ranks.
   int nodes_with(int per_node) const {
     return static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [&](const std::vector<int>& own) {
       return own.size() >= static_cast<std::size_t>(per_node);

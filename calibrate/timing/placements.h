@@ -1,4 +1,4 @@
-// Which groups can be formed of the ranks at hand, and which messages are timed in each?
+// Which groups can the available ranks form, and which messages are timed in each?
 #pragma once
 
 #include <vector>
@@ -13,14 +13,15 @@ struct PlacedMessage {
   std::vector<int> members;  // ranks of the world
 };
 
-// `machines`: of each rank. Every operation of `wanted` at every size it is wanted at, in groups of 1, 2, 4,
-// ... and all ranks of 1, 2, 4, ... and all machines, and in groups of as many ranks as `wanted` names, as
-// far as machines hold so many; messages from one rank to another within a machine and between two. Sorted
-// by job.
+// `machines`: machine of each rank. Every operation of `wanted` is placed at every wanted size, in these
+// groups:
+// - 1, 2, 4, ... and all ranks of each of 1, 2, 4, ... and all machines;
+// - as many ranks as `wanted` names, where machines have so many.
+// Point-to-point messages go within a machine and between two. Sorted by job.
 std::vector<PlacedMessage> place_messages(const std::vector<MessageJob>& wanted,
                                           const std::vector<int>& machines);
 
-// As they stand, in groups of the first ranks; without those that need more than there are.
+// Unchanged, in groups of the first ranks; without those that need more ranks.
 std::vector<PlacedMessage> among_first(const std::vector<MessageJob>& wanted, int ranks);
 
 // Every operation from 1 KiB to `largest` bytes, at each fourth power of two, for place_messages().

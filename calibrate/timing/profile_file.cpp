@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-// Seven significant digits: more than any measurement holds.
+// Seven significant digits: more than the precision of any measurement.
 double rounded(double value) {
   if (value == 0) return 0;
   const double scale = std::pow(10.0, 6 - std::floor(std::log10(std::abs(value))));
@@ -37,7 +37,7 @@ Json gemm_rows(std::vector<GemmSample> samples) {
   return rows;
 }
 
-// Without heads where some samples are from before they were told.
+// Without heads where some samples are older than that field.
 Json attention_table(std::vector<AttentionSample> samples) {
   std::sort(samples.begin(), samples.end(), [](const AttentionSample& a, const AttentionSample& b) {
     return std::tie(a.head_dim, a.seq, a.causal, a.backward) <

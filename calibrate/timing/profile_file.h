@@ -9,8 +9,8 @@
 
 namespace rehearse {
 
-// JSON of schema "rehearse.profile/1" (docs/profile.schema.json) that read_profile() reads back: `gpu` says
-// what the samples are checked against. Rows are sorted; the same profile gives the same bytes.
+// JSON of schema "rehearse.profile/1" (docs/profile.schema.json) that read_profile() reads back. The samples
+// are checked against `gpu`. Rows are sorted; the same profile gives the same bytes.
 Json profile_json(const Profile& profile, const Gpu& gpu);
 
 }  // namespace rehearse

@@ -7,7 +7,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kShortest = 2e-3;  // of a sample, so that the clock's own grain does not show
+constexpr double kShortest = 2e-3;  // of a sample, so that the clock's resolution does not matter
 constexpr std::size_t kMinSamples = 5;
 constexpr int kMaxLaunches = 4096;
 constexpr int kMaxSamples = 101;

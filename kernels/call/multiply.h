@@ -5,11 +5,14 @@
 
 namespace rehearse::kernels {
 
-// c = op(a) op(b), plus the bias of each column, plus what c held before when `accumulate`; `batch` times,
-// the operands so many elements apart. op transposes where asked: a is m x k, or k x m when transposed.
-// a and b have one type; c may be wider (fp32 of bf16 operands). GPUs multiply fp8 with b transposed and a
-// not, into bf16, fp16 or fp32, in sizes and strides that are multiples of 16; a and b may be e4m3 and e5m2
-// in any pairing but two of e5m2, and are not scaled.
+// c = op(a) op(b), plus the bias of each column. With `accumulate`, the result is added to c. op transposes
+// where asked: a is m x k, or k x m when transposed. `batch` GEMMs run, with operands step_a, step_b and
+// step_c elements apart. a and b have one type; c may be wider (fp32 of bf16 operands). GPUs multiply fp8
+// under these conditions:
+// - b is transposed and a is not;
+// - the output is bf16, fp16 or fp32;
+// - sizes and strides are multiples of 16;
+// - a and b are e4m3 or e5m2, but not both e5m2. They are not scaled.
 struct Multiply {
   Tensor a, b, c, bias;
   bool transpose_a = false, transpose_b = false, accumulate = false;

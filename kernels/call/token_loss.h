@@ -1,4 +1,5 @@
-// The loss of logits that one rank has whole, as PyTorch computes it: operation by operation, or in one pass.
+// The loss of logits that one rank holds completely, as PyTorch computes it: operation by operation, or in
+// one pass.
 #pragma once
 
 #include "kernels/tensor.h"

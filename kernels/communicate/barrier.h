@@ -1,4 +1,4 @@
-// Where threads wait for each other, until all have come or someone gives up.
+// How do threads wait for each other, until all have arrived or one gives up?
 #pragma once
 
 #include <condition_variable>
@@ -9,7 +9,7 @@
 
 namespace rehearse::kernels {
 
-// What all ranks of a process share: one lock, and why they gave up.
+// State that all ranks of a process share: one lock, and the reason why they gave up.
 class Monitor {
  public:
   void abort(const std::string& reason) {
@@ -18,7 +18,7 @@ class Monitor {
     changed_.notify_all();
   }
 
-  // Changes what is shared, and wakes those who wait for it.
+  // Changes shared state, and wakes the threads that wait for it.
   template <typename Change>
   void change(const Change& change) {
     const std::lock_guard lock(mutex_);
@@ -26,14 +26,15 @@ class Monitor {
     changed_.notify_all();
   }
 
-  // Changes what nobody waits for.
+  // Changes shared state that no thread waits for.
   template <typename Change>
   void change_quietly(const Change& change) {
     const std::lock_guard lock(mutex_);
     change();
   }
 
-  // A change that says whether it is what others wait for; who makes another one waits with them.
+  // `change` returns whether it completes the condition that others wait for. If not, the caller waits with
+  // them.
   template <typename Change, typename Condition>
   void change_or_wait(const Change& change, const Condition& condition) {
     std::unique_lock lock(mutex_);
@@ -43,7 +44,7 @@ class Monitor {
       wait_for(lock, condition);
   }
 
-  // DeviceError when somebody gives up before.
+  // DeviceError when another thread gives up first.
   template <typename Condition>
   void wait_for(const Condition& condition) {
     std::unique_lock lock(mutex_);
@@ -62,7 +63,7 @@ class Monitor {
   std::string reason_;
 };
 
-// A barrier of `members` threads, used again and again. Its counters are guarded by the monitor.
+// A reusable barrier of `members` threads. The monitor guards its counters.
 class Barrier {
  public:
   Barrier(Monitor& monitor, int members) : monitor_(monitor), members_(members) {}

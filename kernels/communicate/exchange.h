@@ -1,4 +1,4 @@
-// Bytes to one rank and from another at the same time.
+// How are bytes sent to one rank and received from another at the same time?
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ struct Incoming {
   std::size_t bytes = 0;
 };
 
-// Neither waits for the other, so that rings and swaps cannot lock up; a socket may be both. `still_on` is
-// asked while nothing moves, and throws when there is nothing to wait for any more. DeviceError when an end
-// is gone.
+// Neither direction waits for the other, so that rings and swaps cannot deadlock. Both may use one socket.
+// `still_on` is called while no bytes move; it throws when waiting has become useless. DeviceError when a
+// peer is gone.
 void exchange(Outgoing out, Incoming in, const std::function<void()>& still_on);
 
 }  // namespace rehearse::kernels

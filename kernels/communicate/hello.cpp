@@ -13,7 +13,7 @@ namespace {
 
 const std::string kGreeting = "rehearse/1";
 
-// As one line of a message.
+// The text as one line of a message.
 std::string as_line(std::string text) {
   for (char& letter : text)
     if (static_cast<unsigned char>(letter) < ' ') letter = ' ';

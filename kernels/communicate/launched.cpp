@@ -16,15 +16,16 @@ namespace {
 
 struct Launcher {
   const char* name;
-  const char* sign;  // set in the processes that it starts, and in no others
+  const char* sign;  // set only in processes that this launcher starts
   const char *rank, *size, *local_rank;
-  const char *machines, *names_of_machines;  // where it tells them
+  const char *machines, *names_of_machines;  // variables with number and names of machines, if any
   bool has_mpi;
 };
 
-// torchrun sets its own names also under the others, and is asked first; a shell inside a Slurm allocation
-// has Slurm's names under all of them. srun sets PMI_RANK too (--mpi=pmi2), but no local rank. A batch script
-// has a SLURM_PROCID and its job's SLURM_NTASKS, but is one process: only what srun starts is a step.
+// Order of detection: torchrun also sets its own names under the other launchers, and is checked first. A
+// shell inside a Slurm allocation has Slurm's names under all of them. srun sets PMI_RANK too (--mpi=pmi2),
+// but no local rank. A batch script has a SLURM_PROCID and its job's SLURM_NTASKS, but is one process: only
+// processes of srun are a step.
 constexpr std::array<Launcher, 4> kLaunchers = {
     Launcher{"torchrun", "RANK", "RANK", "WORLD_SIZE", "LOCAL_RANK", "GROUP_WORLD_SIZE", nullptr, false},
     Launcher{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
@@ -59,7 +60,7 @@ std::optional<int> number(const char* name) {
   return static_cast<int>(*value);
 }
 
-// "r1n08" of Slurm's "r[1,3]n[08-16],login": the lists in brackets begin with the first machine's own part.
+// "r1n08" of Slurm's "r[1,3]n[08-16],login": each list in brackets begins with the first machine's own part.
 std::string first_machine(std::string_view names) {
   std::string first;
   bool in_brackets = false, taken = false;  // taken: this bracket's first entry has been read
@@ -76,9 +77,9 @@ std::string first_machine(std::string_view names) {
   return first;
 }
 
-// Steps that share a machine must not meet at one port: each has its own, below those that systems give out
-// by themselves (Linux: from 32768 on). Jobs lie so far apart that the first steps of near ones differ. None
-// where Slurm does not say the job.
+// Steps that share a machine must not meet at one port. Each step has its own port, below the range that
+// systems assign themselves (Linux: from 32768 on). Ports of consecutive jobs are far apart, so that their
+// first steps differ. Returns nothing where Slurm does not name the job.
 std::optional<int> port_of_step() {
   constexpr std::int64_t kFirst = 20000, kPorts = 12000, kStepsApart = 101;
   const std::optional<std::int64_t> job = whole_number("SLURM_JOB_ID");
@@ -87,8 +88,8 @@ std::optional<int> port_of_step() {
   return static_cast<int>(kFirst + (*job % kPorts * kStepsApart + step % kPorts) % kPorts);
 }
 
-// What tells two jobs apart whose ranks meet at one port. Steps of one Slurm job are jobs where srun starts
-// their ranks; a torchrun on each machine may be a step of its own.
+// Distinguishes two jobs whose ranks meet at one port. A Slurm step identifies a job only where srun starts
+// the ranks. With torchrun, each machine's agent may be a step of its own.
 std::string id_of_job(const std::string& launcher) {
   std::string id;
   for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "PMIX_NAMESPACE"}) {
@@ -99,7 +100,7 @@ std::string id_of_job(const std::string& launcher) {
   return id;
 }
 
-// MASTER_PORT, or the next one where torchrun's agent holds it.
+// MASTER_PORT, or the next port where torchrun's agent uses it.
 int port_given_or(int otherwise) {
   constexpr std::int64_t kMax = 65535;
   const bool agent_holds_it = text_of("TORCHELASTIC_USE_AGENT_STORE") == "True";

@@ -12,11 +12,12 @@ namespace rehearse::kernels {
 namespace {
 
 constexpr double kFirstMessage_s = 10;
-// A rank's first message is there a moment after its connection: who has had as long may have to go.
+// A rank's first message arrives shortly after its connection. A connection silent for this long may be
+// closed.
 constexpr double kTurn_s = 0.02;
 constexpr auto kCallPause = std::chrono::milliseconds(20);
 
-// A part of the file descriptors that this process may have.
+// A share of the file descriptors that this process may open.
 std::size_t most_strangers() {
   constexpr rlim_t kMin = 4, kMax = 256;
   rlimit files = {};
@@ -52,7 +53,7 @@ std::vector<Listener::Caller> Listener::answer() {
   return callers;
 }
 
-// What a rank says is mostly there when its connection is accepted: strangers do not delay it.
+// A rank's message has usually arrived when its connection is accepted, so other connections do not delay it.
 void Listener::accept_into(std::vector<Caller>& callers) {
   is_full_ = false;
   while (strangers_.size() < most_strangers_ || makes_room()) {
@@ -72,7 +73,7 @@ void Listener::accept_into(std::vector<Caller>& callers) {
       else
         strangers_.push_back(std::move(stranger));
     } catch (const DeviceError&) {
-      // No rank.
+      // Not a rank.
     }
   }
 }

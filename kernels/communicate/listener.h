@@ -1,4 +1,4 @@
-// Who connects to a port, and what do they say first? Connections that say nothing hold nobody up.
+// Who connects to a port, and which message do they send first? Silent connections delay nobody.
 #pragma once
 
 #include <poll.h>
@@ -21,12 +21,12 @@ class Listener {
   explicit Listener(int port);  // port 0: any
 
   int port() const { return port_of(listening_); }
-  // What to wait for before answer(), which is to be called several times a second all the same.
+  // Adds the descriptors to poll before answer(). Call answer() several times a second even without events.
   void add_to(std::vector<pollfd>& ends) const;
-  // Those whose first message has come since. A connection that has not said one in time is closed; so is the
-  // oldest of them when there are too many.
+  // Callers whose first message has arrived since the last call. Connections without a message are closed
+  // after a timeout, and the oldest of them when there are too many.
   std::vector<Caller> answer();
-  // Whether the last answer() found no file descriptor left for a connection that waits.
+  // Whether the last answer() had no file descriptor left for a waiting connection.
   bool is_full() const { return is_full_; }
 
  private:
@@ -43,8 +43,8 @@ class Listener {
   bool is_full_ = false;
 };
 
-// Connects and says `first`, until the answer's first letter is one of `letters`: a connection that ends
-// before, or is answered by something else, is made again. DeviceError after the deadline.
+// Connects and sends `first`, until the answer's first letter is one of `letters`. It connects again when the
+// connection closes early or the answer is different. DeviceError after the deadline.
 struct Answered {
   MessageSocket socket;
   std::string answer;

@@ -10,7 +10,7 @@ namespace rehearse::kernels {
 
 namespace {
 
-// What the members of one group share.
+// State that the members of one group share.
 struct Group {
   Group(const std::vector<int>& ranks)
       : size(static_cast<int>(ranks.size())), meeting(monitor, size), from(ranks.size()), to(ranks.size()) {}
@@ -38,7 +38,7 @@ class MemoryCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return group_->size; }
 
-  // Each rank sums its own part of everybody's operand, then collects the parts.
+  // Each rank sums its own part of all operands, then collects the other parts.
   void all_reduce(Stream& stream, const Tensor& from, const Tensor& to, Reduction reduction) override {
     require_contiguous(from, to, 1, 1);
     put(stream, [this, from, to, reduction] {
@@ -138,8 +138,8 @@ class MemoryCommunicator : public Communicator {
     group_->meeting.arrive();
   }
 
-  // Always in the order of the ranks, so that the sum is the same wherever it is made. `to` may be this
-  // rank's own operand: then what it held goes in first and must be rank 0's, or be kept aside.
+  // Sums in the order of the ranks, so that every rank computes the same result. `to` may be this rank's own
+  // operand. Its old values must then be rank 0's, or are copied aside.
   void sum_part(Type type, std::int64_t first, std::int64_t count, std::byte* to, Reduction reduction) {
     const std::byte* own = offset(group_->from[index(rank_)], first, type);
     std::vector<std::byte> aside;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kLargestMessage = 1 << 20;
 constexpr std::size_t kHead = sizeof(std::uint64_t);
 
-// Of a message of which this much has come: as far as its length is known.
+// Length of the whole message, as far as the bytes that arrived tell it.
 std::size_t whole_length(const std::string& arrived) {
   if (arrived.size() < kHead) return kHead;
   std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// Messages over a connection: a length and so many bytes. Nothing here waits for the other end.
+// Messages over a connection: a length, then the bytes. No function waits for the other end, except send().
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@ class MessageSocket {
   explicit MessageSocket(Socket socket) : socket_(std::move(socket)) {}
 
   const Socket& socket() const { return socket_; }
-  short awaits() const;  // of poll(): to send while anything is unsent, else to receive
+  short awaits() const;  // events for poll(): writable while bytes are unsent, else readable
 
-  // Sent by flush(), as far as the other end takes it; true when nothing is left. DeviceError when the other
-  // end is gone.
+  // put() queues a message; flush() sends as much as the other end accepts and returns true when all is sent.
+  // DeviceError when the other end is gone.
   void put(const std::string& text);
   bool flush();
   // put() and flush() until all is sent.
   void send(const std::string& text, const Deadline& deadline);
 
-  // The next message, when all of it has come. It takes no byte behind it. DeviceError when the other end is
-  // gone or no rank.
+  // The next message, once it has arrived completely. No byte after it is read. DeviceError when the other
+  // end is gone or is not a rank.
   std::optional<std::string> next();
-  // Since a message began of which a part is missing.
+  // Seconds since an incomplete message began.
   double unfinished_s() const;
 
-  Socket release() { return std::move(socket_); }  // when what follows are no messages
+  Socket release() { return std::move(socket_); }  // for use after the last message
 
  private:
   Socket socket_;

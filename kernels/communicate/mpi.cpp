@@ -44,7 +44,7 @@ MPI_Datatype type_of(Type type) {
   }
 }
 
-// MPI has no type of 16-bit floats, so their bits travel as integers, which operations of our own reduce.
+// MPI has no 16-bit float type. Their bits are sent as integers, and our own operations reduce them.
 template <Type type, Reduction reduction>
 void reduce_bits(void* more, void* sum, int* count, MPI_Datatype* /*of 16 bits*/) {
   reduce(type, sum, more, *count, reduction);
@@ -79,7 +79,7 @@ int count_of(const Tensor& tensor) {
 
 class MpiCommunicator : public Communicator {
  public:
-  // `still_on` throws when there is nothing to wait for any more.
+  // `still_on` throws when waiting has become useless.
   MpiCommunicator(MPI_Comm group, const std::function<void()>& still_on)
       : group_(group), still_on_(still_on) {
     MPI_Comm_rank(group_, &rank_);
@@ -193,7 +193,7 @@ class MpiCommunicator : public Communicator {
     return MPI_Irecv(to.data, count_of(to), type_of(to.type), sender, 0, group_, request);
   }
 
-  // Not by a call that blocks: from that nothing would wake it when another rank has gone.
+  // Uses no blocking call: a blocked call would not wake when another rank has gone.
   template <typename Start>
   void finish(const Start& start, const char* what) const {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -221,8 +221,8 @@ class MpiCommunicator : public Communicator {
   int rank_ = 0, size_ = 1;
 };
 
-// While it lives MPI waits for all ranks, of which one may be gone or stopped, and cannot be told to stop
-// waiting: after so long the program ends.
+// While it exists, MPI waits for all ranks. A rank may be gone or stopped, and MPI's wait cannot be
+// interrupted. After `seconds` the program ends.
 class LongestWait {
  public:
   LongestWait(const char* what, double seconds)
@@ -253,9 +253,10 @@ class Mpi {
   }
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;
-  // The launcher kills all ranks when the first ends badly: rank 0, which says why, ends before the others.
+  // The launcher kills all ranks when the first exits with an error. Rank 0 prints the reason, so it exits
+  // first.
   ~Mpi() {
-    if (broken_) {  // it would wait for ranks that are gone
+    if (broken_) {  // MPI_Finalize would wait for ranks that are gone
       int rank = 0;
       MPI_Comm_rank(MPI_COMM_WORLD, &rank);
       if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -271,7 +272,7 @@ class Mpi {
   }
 
  private:
-  // Rank 0 keeps its notes at a port that is free there, and tells the others where.
+  // Rank 0 opens its store at a free port, and sends the port to the others.
   static Launched meet() {
     Launched self = launched();
     MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
@@ -318,7 +319,7 @@ class MpiWorld : private Mpi, public StoreWorld {
     MPI_Group world = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
     check(MPI_Comm_group(MPI_COMM_WORLD, &world), "group");
     check(MPI_Group_incl(world, static_cast<int>(members.size()), members.data(), &some), "group");
-    constexpr std::size_t kTags = 32768;  // every MPI allows as many
+    constexpr std::size_t kTags = 32768;  // every MPI allows this many
     const auto tag = static_cast<int>(std::hash<std::string>{}(name) % kTags);
     MPI_Comm group = MPI_COMM_NULL;
     const int result = MPI_Comm_create_group(MPI_COMM_WORLD, some, tag, &group);

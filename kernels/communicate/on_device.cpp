@@ -1,6 +1,6 @@
-// Ranks as threads that share one device's memory: messages are copies by the device, and one rank's streams
-// wait for events of another's. What is put on a stream must be known when it is put, so the threads meet at
-// every operation; the device goes on meanwhile.
+// Ranks as threads that share one device's memory. Messages are copies by the device, and one rank's streams
+// wait for events of another's. Both operands must be known when an operation is put on a stream. The threads
+// therefore meet at every operation, while the device continues.
 #include <array>
 #include <map>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Moment = std::shared_ptr<Event>;
 
-// What the members of one group share.
+// State that the members of one group share.
 struct Group {
   explicit Group(const std::vector<int>& ranks)
       : meeting(monitor, static_cast<int>(ranks.size())), members(ranks.size()) {}
@@ -41,7 +41,7 @@ class DeviceCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(group_->members.size()); }
 
-  // Each rank sums its own part of everybody's operand, then collects the parts.
+  // Each rank sums its own part of all operands, then collects the other parts.
   void all_reduce(Stream& stream, const Tensor& from, const Tensor& to, Reduction reduction) override {
     require_contiguous(from, to, 1, 1);
     begin(stream, from, to);
@@ -119,7 +119,7 @@ class DeviceCommunicator : public Communicator {
     reach(stream, 0);
   }
 
-  // What stands behind it runs when all members' streams are so far.
+  // Work put after this call runs when the streams of all members have reached the phase.
   void reach(Stream& stream, std::size_t phase) {
     member(rank_).reached[phase] = stream.record();
     group_->meeting.arrive();
@@ -127,7 +127,8 @@ class DeviceCommunicator : public Communicator {
       if (peer != rank_) stream.wait(member(peer).reached[phase]);
   }
 
-  // Elements `first` .. of everybody's operand. `to` may lie in this rank's own, which therefore comes first.
+  // Reduces elements from `first` on of all operands. `to` may be part of this rank's own operand, which is
+  // therefore read first.
   void reduce_part(Stream& stream, std::int64_t first, std::int64_t count, std::byte* to,
                    Reduction reduction) {
     if (count == 0) return;
@@ -147,7 +148,8 @@ class DeviceCommunicator : public Communicator {
     }
   }
 
-  // As the maximum over the columns of an fp32 matrix, one operand a column, and the result behind it.
+  // Computes the maximum over the columns of an fp32 matrix: one operand a column, and the result as the
+  // last.
   template <typename Operand>
   void take_maximum(Stream& stream, const Operand& operand, const Tensor& result) {
     const std::int64_t rows = result.elements(), ranks = size();

@@ -32,12 +32,12 @@ void Peers::answer() {
     listener_.add_to(ends);
     poll(ends.data(), ends.size(), kListenMilliseconds);
     for (Listener::Caller& caller : listener_.answer()) {
-      if (!caller.first.starts_with(token_ + " ")) continue;  // no rank of this run
+      if (!caller.first.starts_with(token_ + " ")) continue;  // not a rank of this run
       try {
         caller.socket.put(kWelcome);
         caller.socket.flush();
       } catch (const DeviceError&) {
-        continue;  // it calls again
+        continue;  // it connects again
       }
       const std::lock_guard lock(mutex_);
       callers_.insert_or_assign(caller.first, caller.socket.release());

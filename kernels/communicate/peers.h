@@ -1,4 +1,4 @@
-// A connection of its own for every two members of every group, made when they first speak.
+// One connection for every two members of every group, made when they first communicate.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,11 @@
 
 namespace rehearse::kernels {
 
-// The end of one rank. The higher of two ranks calls, the lower one is called.
+// One rank's side. The higher of two ranks connects to the lower one.
 class Peers {
  public:
-  // `address_of` says where a rank is called: its host and port. Ranks of a run know each other by its token,
-  // and answer within `timeout_s`.
+  // `address_of` returns the host and port of a rank. Ranks of a run recognise each other by its token, and
+  // answer within `timeout_s`.
   struct Address {
     std::string host;
     int port = 0;
@@ -28,7 +28,7 @@ class Peers {
   ~Peers();
 
   int port() const { return listener_.port(); }
-  // Blocks until the other one has called or answers; `still_on` is asked meanwhile.
+  // Blocks until the two ranks are connected; `still_on` is called meanwhile.
   Socket connect(const std::string& group, int peer, const StillOn& still_on);
 
  private:
@@ -42,7 +42,7 @@ class Peers {
   Listener listener_;
   std::mutex mutex_;
   std::condition_variable called_;
-  std::map<std::string, Socket> callers_;  // by what they said
+  std::map<std::string, Socket> callers_;  // by their first message
   std::atomic<bool> closing_ = false;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Sums and maxima of what two ranks hold.
+// Sums and maxima of two ranks' operands.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ void reduce(T* sum, const T* more, std::int64_t count, Reduction reduction) {
   }
 }
 
-// sum[i] becomes sum[i] + more[i], or the larger of both. Of 16 bits each addition is fp32's, rounded.
+// sum[i] becomes sum[i] + more[i], or the larger of both. 16-bit types are added in fp32 and rounded each
+// time.
 inline void reduce(Type type, void* sum, const void* more, std::int64_t count, Reduction reduction) {
   switch (type) {
     case Type::fp32:
@@ -44,7 +45,7 @@ inline const std::byte* offset(const void* memory, std::int64_t elements, Type t
   return static_cast<const std::byte*>(memory) + static_cast<std::size_t>(elements) * bytes_of(type);
 }
 
-// `from` times_from times is as long as `to` times_to times.
+// Requires elements(from) x times_from = elements(to) x times_to.
 inline void require_contiguous(const Tensor& from, const Tensor& to, std::int64_t times_from,
                                std::int64_t times_to) {
   if (!from.contiguous() || !to.contiguous() || from.type != to.type ||

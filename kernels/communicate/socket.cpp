@@ -23,7 +23,7 @@ constexpr int kTickMilliseconds = 20;
   throw DeviceError(what + ": " + std::strerror(error));
 }
 
-// An address of either family, as calls of the system take it.
+// An IPv4 or IPv6 address, as system calls take it.
 struct Endpoint {
   sockaddr_storage address = {};
   socklen_t length = sizeof address;
@@ -36,7 +36,7 @@ Endpoint own_end(const Socket& socket) {
   return own;
 }
 
-// Of IPv6, which takes IPv4 too, or of IPv4 where the system has no other.
+// Binds to IPv6, which accepts IPv4 too, or to IPv4 where the system has no IPv6.
 Socket bound_to(int port, int family) {
   Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int yes = 1, no = 0;
@@ -45,7 +45,7 @@ Socket bound_to(int port, int family) {
   Endpoint any;
   any.address.ss_family = static_cast<sa_family_t>(family);
   any.length = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-  // The port lies at the same place in both.
+  // Both families have the port at the same offset.
   reinterpret_cast<sockaddr_in*>(&any.address)->sin_port = htons(static_cast<std::uint16_t>(port));
   const bool bound = socket.descriptor() >= 0 && bind(socket.descriptor(), any.get(), any.length) == 0 &&
                      listen(socket.descriptor(), SOMAXCONN) == 0;
@@ -63,7 +63,7 @@ Addresses addresses_of(const std::string& host, int port) {
   return {list, freeaddrinfo};
 }
 
-// 0, or why it failed.
+// Returns 0, or the error number.
 int try_to_connect(const Socket& socket, const addrinfo& address, const Deadline& deadline,
                    const StillOn& still_on) {
   if (socket.descriptor() < 0) return errno;
@@ -123,7 +123,7 @@ std::string place_of(const std::string& host, int port) {
 }
 
 Socket connect_to(const std::string& host, int port, const Deadline& deadline, const StillOn& still_on) {
-  constexpr double kTry_s = 2;  // one address of several may be out of reach
+  constexpr double kTry_s = 2;  // one address of several may be unreachable
   const Addresses addresses = addresses_of(host, port);
   while (true) {
     int error = 0;

@@ -22,8 +22,8 @@ class Socket {
   ~Socket();
 
   int descriptor() const { return descriptor_; }
-  void hurry() const;  // small messages are not held back
-  void shut() const;   // wakes who waits for it
+  void hurry() const;  // small messages are sent at once (TCP_NODELAY)
+  void shut() const;   // wakes threads that wait for it
 
  private:
   int descriptor_ = -1;
@@ -34,7 +34,7 @@ class PortInUse : public DeviceError {
   using DeviceError::DeviceError;
 };
 
-// Asked while nothing moves; throws when there is nothing to wait for any more.
+// Called while no bytes move; throws when waiting has become useless.
 using StillOn = std::function<void()>;
 
 class Deadline {
@@ -50,14 +50,14 @@ class Deadline {
   double seconds_;
 };
 
-// At all addresses of this machine; port 0: any. To accept does not wait. PortInUse when another process has
-// it.
+// Listens at all addresses of this machine; port 0: any. accept() does not block. PortInUse when another
+// process uses the port.
 Socket listen_at(int port);
 int port_of(const Socket& listening);
 std::string local_address_of(const Socket& connected);
 std::string place_of(const std::string& host, int port);  // "node-a:29500", "[::1]:29500"
 
-// Tries all addresses of the host again and again until one answers. DeviceError after the deadline.
+// Tries all addresses of the host repeatedly until one answers. DeviceError after the deadline.
 Socket connect_to(const std::string& host, int port, const Deadline& deadline, const StillOn& still_on);
 
 }  // namespace rehearse::kernels

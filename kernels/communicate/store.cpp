@@ -12,7 +12,7 @@ namespace rehearse::kernels {
 
 namespace {
 
-constexpr double kGrace_s = 5;  // for which all outwait rank 0's server, whose words name who is missing
+constexpr double kGrace_s = 5;  // added to timeouts: rank 0's server, which names missing ranks, fails first
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Store::Store(const Launched& self, double timeout_s, const Job& job) : self_(sel
   thread_ = std::thread([this] { listen(); });
 }
 
-// Who has the port already may be another rank 0 of this job, or of another, and says so.
+// The port may already belong to another rank 0, of this job or of another. Its answer tells which.
 void Store::serve(const Job& job) {
   constexpr double kAnswer_s = 1;
   try {
@@ -103,7 +103,7 @@ void Store::say(char what, const std::string& rest) {
   socket_->send(what + rest, Deadline(timeout_s_));
 }
 
-// Says `what` with the key, and waits for the note.
+// Sends `what` with the key, and waits for the note.
 std::string Store::ask(char what, const std::string& key, const std::string& note, double wait_s) {
   say(what, key);
   std::unique_lock lock(mutex_);
@@ -134,7 +134,7 @@ std::vector<Store::Standing> Store::roll_call() {
   constexpr double kAnswer_s = 2;
   {
     const std::lock_guard lock(mutex_);
-    answers_.erase(kRollCall);  // of the last call
+    answers_.erase(kRollCall);  // from the previous call
   }
   std::istringstream lines(ask(kRoll, "", kRollCall, kAnswer_s));
   std::vector<Standing> ranks;

@@ -1,4 +1,4 @@
-// Where the processes of a run leave each other notes, and learn that one of them is gone.
+// How do the processes of a run leave notes for each other, and learn that one of them is gone?
 #pragma once
 
 #include <condition_variable>
@@ -16,42 +16,42 @@ namespace rehearse::kernels {
 
 class StoreServer;
 
-// One a process; rank 0's holds the notes. It finds rank 0 within `timeout_s`, which is also how long get()
-// waits for a note.
+// One instance a process; rank 0's holds the notes. The constructor finds rank 0 within `timeout_s`. get()
+// waits as long for a note.
 class Store {
  public:
-  // Refused where rank 0 runs another job, or has this rank already.
+  // Refused where rank 0 runs another job, or this rank exists already.
   explicit Store(const Launched& self, double timeout_s = 120, const Job& job = {});
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
-  ~Store();  // leaves in peace; rank 0 waits a while for the others to leave
+  ~Store();  // leaves cleanly; rank 0 waits a limited time for the others to leave
 
   int port() const { return self_.port; }              // of rank 0
   const std::string& token() const { return token_; }  // of the run: the same on all ranks, and on no other
 
-  // Until all ranks have come. DeviceError or Refused where they do not.
+  // Blocks until all ranks have arrived. DeviceError or Refused where they do not.
   void wait_for_all();
   void put(const std::string& key, const std::string& value);
-  // Waits until somebody puts it. DeviceError after the end, or when nobody does.
+  // Waits until a rank puts the note. DeviceError after the run's end, or when no rank puts it in time.
   std::string get(const std::string& key);
 
-  // Tells rank 0 that this rank lives, and where it stands.
+  // Tells rank 0 that this rank is alive, and its current op.
   void pulse(const std::string& stands_at);
   struct Standing {
     int rank = 0;
     double silent_s = 0;  // since its last pulse
     std::string at;
   };
-  // Of all ranks that have pulsed, ascending. DeviceError when rank 0 does not answer.
+  // The state of all ranks that have pulsed, ascending. DeviceError when rank 0 does not answer.
   std::vector<Standing> roll_call();
 
-  // As the other ranks reach this machine.
+  // The address at which other ranks reach this machine.
   std::string own_address() const;
 
   void end(const std::string& reason);  // of the run, for everybody
-  // Why the run has ended: end(), or a process that went without leaving in peace. "" while it goes on.
+  // Why the run has ended: end(), or a process that went without leaving cleanly. "" while it goes on.
   std::string ended() const;
-  bool refused() const;  // whether it is a mistake of the user's
+  bool refused() const;  // whether the user made a mistake
 
  private:
   void serve(const Job& job);

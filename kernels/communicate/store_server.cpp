@@ -11,11 +11,11 @@ namespace rehearse::kernels {
 namespace {
 
 constexpr int kPollMilliseconds = 20;
-constexpr double kLateRanks_s = 2;  // for which a run that was refused waits to tell ranks that have not come
+constexpr double kLateRanks_s = 2;  // how long a refused run waits to tell ranks that have not arrived yet
 
 const char* const kOneJob = "; nearest legal: the same program, flags and files on every rank";
 
-// Connections between ranks start with it, so that those of another run are told apart.
+// Connections between ranks start with it, so that ranks of another run are recognised.
 std::string random_token() {
   std::random_device random;
   std::ostringstream text;
@@ -71,8 +71,8 @@ bool StoreServer::is_over(const Deadline& peace) const {
   return peace.has_passed() || (clients_.empty() && !waits);
 }
 
-// Whether a message has come. A client that goes without leaving, or stops in the middle of a message, ends
-// the run.
+// Returns whether a message has arrived. A client that disconnects without kLeave, or stops in the middle of
+// a message, ends the run.
 bool StoreServer::serve(Clients::iterator client, bool has_come) {
   try {
     const auto message = has_come && client->socket.flush() ? client->socket.next() : std::nullopt;
@@ -136,8 +136,8 @@ void StoreServer::admit(Listener::Caller caller) {
   }
 }
 
-// Why a process is none of this run's ranks, or ""; the run ends for all where nobody can say which of them
-// is right. Another job's rank does not end it, nor does one that comes late and differs.
+// Why a process is not a rank of this run, or "". The run ends for all ranks where nobody can tell which of
+// them is right. A rank of another job does not end it, nor does a late rank whose job differs.
 std::string StoreServer::fault_of(const Hello& hello) {
   if (hello.job_id != own_.job_id)
     return "the ranks of one job meet at a port (rank " + std::to_string(hello.rank) + " is of " +
@@ -157,7 +157,8 @@ std::string StoreServer::fault_of(const Hello& hello) {
   return fault;
 }
 
-// By a process that is still there: one that has left may not have been heard yet.
+// Whether a connected process has this rank. The message of a process that has left may not have been read
+// yet.
 bool StoreServer::is_taken(const Hello& hello, std::string& by) {
   // The server's own rank, which may come to it after the other one.
   by = own_.process;

@@ -1,4 +1,4 @@
-// The one process that holds the notes of a run, and lets its ranks in.
+// Which process holds the notes of a run and admits its ranks? The server on rank 0.
 #pragma once
 
 #include <atomic>
@@ -13,24 +13,24 @@
 
 namespace rehearse::kernels {
 
-// A client first says its Hello. It is answered by kThere and the run's token, or by the end. Then each
+// A client first sends its Hello. The answer is kThere and the run's token, or the end. After that, each
 // message of either side starts with one of these letters.
 constexpr char kPut = 'P';      // a key, a line break, a value
 constexpr char kGet = 'G';      // a key
 constexpr char kPulse = 'B';    // where the client stands
 constexpr char kRoll = 'R';     // asks for the note kRollCall
-constexpr char kLeave = 'L';    // it will close its end, and nobody needs to mind
+constexpr char kLeave = 'L';    // the client will close its end, which is not an error
 constexpr char kThere = 'V';    // a note that was asked for: the key, a line break, the value
 constexpr char kEnded = 'E';    // why the run is over: from a client, and then to each
-constexpr char kRefused = 'X';  // the same, where its ranks do not run one job, or this one is none of them
+constexpr char kRefused = 'X';  // the same, where jobs differ or this one is not a rank of the run
 inline const std::string kAllAreHere = "all are here";
-// A line for each client that has pulsed: its rank, the seconds since then, where it stood.
+// One line for each client that has pulsed: its rank, the seconds since then, its op.
 inline const std::string kRollCall = "roll";
 
 class StoreServer {
  public:
-  // Port 0: any; PortInUse. All ranks must come, and every message must be whole, within `timeout_s`. At its
-  // own end it waits at most `peace_s` for the clients to leave.
+  // Port 0: any; PortInUse. All ranks must arrive, and every message must be complete, within `timeout_s`.
+  // The destructor waits at most `peace_s` for the clients to leave.
   StoreServer(int port, Hello own, double timeout_s, double peace_s = 5);
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
@@ -45,7 +45,7 @@ class StoreServer {
     std::string process;
     std::set<std::string> wanted;  // keys of its open gets
     bool leaves = false;
-    std::string stands_at;  // as its last pulse said
+    std::string stands_at;  // from its last pulse
     std::optional<std::chrono::steady_clock::time_point> pulsed;
   };
   using Clients = std::list<Client>;
@@ -72,7 +72,7 @@ class StoreServer {
   std::set<int> seen_;  // ranks that have introduced themselves
   bool all_are_here_ = false;
   std::map<std::string, std::string> notes_;
-  std::string end_;  // the message that says why the run is over; "" while it goes on
+  std::string end_;  // the message with the reason why the run is over; "" while it goes on
   std::atomic<bool> closing_ = false;
   std::thread thread_;
 };

@@ -10,7 +10,7 @@ namespace rehearse::kernels {
 
 namespace {
 
-constexpr double kLateness_s = 5;  // by which ranks may outwait rank 0, whose words name who is missing
+constexpr double kLateness_s = 5;  // how much longer ranks wait than rank 0, which names the missing ranks
 constexpr double kSilence_s = 1;   // several pulses
 
 std::string seconds(double s) {
@@ -35,7 +35,7 @@ void StoreWorld::abort(const std::string& reason) {
   try {
     store_.end(reason);
   } catch (const DeviceError&) {
-    // Rank 0 is gone, which has ended the run already.
+    // Rank 0 is gone, and the run has ended.
   }
 }
 
@@ -51,7 +51,7 @@ void StoreWorld::pulse(const std::string& stands_at) {
   try {
     store_.pulse(stands_at);
   } catch (const DeviceError&) {
-    // ended() will say why.
+    // ended() returns the reason.
   }
 }
 

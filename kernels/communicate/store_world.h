@@ -1,4 +1,4 @@
-// Ranks that are processes: who is there, who has gone, and where all of them stand.
+// Ranks that are processes: which of them run, which have gone, and at which op is each?
 #pragma once
 
 #include "kernels/communicate/store.h"
@@ -8,7 +8,7 @@ namespace rehearse::kernels {
 
 class StoreWorld : public World {
  public:
-  // Blocks until all ranks have come.
+  // Blocks until all ranks have arrived.
   StoreWorld(const Launched& self, double timeout_s, const Job& job);
 
   int rank() const override { return self_.rank; }
@@ -22,9 +22,9 @@ class StoreWorld : public World {
  protected:
   const Launched& self() const { return self_; }
   Store& store() { return store_; }
-  // This rank's number among `members`; DeviceError when it is none of them.
+  // This rank's index in `members`; DeviceError when it is not a member.
   int place_among(const std::vector<int>& members, const std::string& name) const;
-  // DeviceError or Refused with the reason once the run has ended.
+  // DeviceError or Refused with the reason, once the run has ended.
   void require_going_on() const;
   // DeviceError with why_ended(), else with `what`.
   [[noreturn]] void fail(const std::string& what) const;
@@ -35,11 +35,11 @@ class StoreWorld : public World {
   Launched self_;
   Store store_;
   mutable std::mutex mutex_;
-  std::string reason_;  // that this rank gave
+  std::string reason_;  // given by this rank
 };
 
-// The reason for which the run has ended, which a moment ago may still have been on its way; else
-// `otherwise`.
+// The reason why the run has ended, else `otherwise`. It waits a moment, as the reason may still be on its
+// way.
 std::string why_ended(const std::function<std::string()>& ended, const std::string& otherwise);
 
 }  // namespace rehearse::kernels

@@ -1,4 +1,4 @@
-// Ranks as processes that speak over TCP: no MPI needed.
+// Ranks as processes that communicate over TCP: no MPI needed.
 #include <cstring>
 #include <map>
 
@@ -12,7 +12,7 @@ namespace rehearse::kernels {
 
 namespace {
 
-// What all groups of a process share.
+// State that all groups of a process share.
 struct Wire {
   std::function<Socket(const std::string& group, int rank)> connect;  // rank of the world
   std::function<void()> still_on;
@@ -121,7 +121,7 @@ class TcpCommunicator : public Communicator {
     return &found->second;
   }
 
-  // To `next` and from `last`; -1: nobody.
+  // Sends to `next` and receives from `last`; -1: nobody.
   void move(int next, const void* out, std::size_t out_bytes, int last, void* in, std::size_t in_bytes) {
     try {
       wire_.still_on();
@@ -131,7 +131,7 @@ class TcpCommunicator : public Communicator {
     }
   }
 
-  // Afterwards this rank's part is the sum of everybody's; the others are of no use.
+  // Afterwards this rank's part is the sum over all ranks; the other parts are undefined.
   void scatter_ring(const Tensor& tensor, Reduction reduction) {
     std::vector<std::byte> arrived;
     for (int turn = 0; turn + 1 < size(); ++turn) {
@@ -152,7 +152,7 @@ class TcpCommunicator : public Communicator {
     }
   }
 
-  // Part `out` to the next rank of the ring, `in` from the one before.
+  // Sends part `out` to the next rank of the ring, and receives `in` from the previous one.
   void pass_on(const Tensor& tensor, int out, std::byte* in, std::size_t in_bytes) {
     move((rank_ + 1) % size(), offset(tensor.data, part(tensor, out), tensor.type),
          bytes(tensor, part(tensor, out + 1) - part(tensor, out)), (rank_ + size() - 1) % size(), in,
@@ -174,7 +174,7 @@ class TcpWorld : public StoreWorld {
     store().put(address_key(rank()), store().own_address() + " " + std::to_string(peers_.port()));
   }
 
-  // Members meet when they first speak.
+  // Members connect when they first communicate.
   std::unique_ptr<Communicator> connect(const std::string& name, const std::vector<int>& members) override {
     std::string key = name;
     for (const int member : members) key.append(" ").append(std::to_string(member));

@@ -1,4 +1,5 @@
-// Ranks that are threads of one process: how they find each other's groups, and how they give up together.
+// Ranks that are threads of one process: how do they find each other's groups, and how do they give up
+// together?
 #pragma once
 
 #include <algorithm>
@@ -11,20 +12,20 @@
 
 namespace rehearse::kernels {
 
-// `Group` is what the members of a group share: made of their ranks, with a Monitor `monitor` and a Barrier
-// `meeting` of all of them.
+// `Group` is the state that the members of a group share. It is constructed from their ranks, and has a
+// Monitor `monitor` and a Barrier `meeting` of all of them.
 template <typename Group>
 class ThreadWorld : public World {
  public:
-  // What the ranks of the process share.
+  // State that all ranks of the process share.
   struct Process {
     explicit Process(int count) : ranks(count) {}
     int ranks;
-    Monitor monitor;     // at which nobody waits: groups have their own
+    Monitor monitor;     // no thread waits at it: groups have their own
     std::string reason;  // of the end, "" while all is well
     std::map<std::pair<std::string, std::vector<int>>, std::shared_ptr<Group>> groups;
   };
-  // A member's end of a group, by its number there.
+  // Makes a member's communicator of a group; `place` is its index there.
   using Make = std::function<std::unique_ptr<Communicator>(std::shared_ptr<Group>, int place)>;
 
   ThreadWorld(std::shared_ptr<Process> process, int rank, Make make)

@@ -1,4 +1,4 @@
-// How does a CPU kernel reach its elements? Typed, and refusing what the CPU does not compute.
+// How does a CPU kernel access its elements? By type, and it refuses types that the CPU does not compute.
 #pragma once
 
 #include "kernels/device.h"
@@ -28,7 +28,7 @@ constexpr Type type_of<std::uint8_t>() {
   return Type::uint8;
 }
 
-// The first element; nullptr for an operand that is not given.
+// The first element; nullptr for an absent operand.
 template <typename T = float>
 T* data(const Tensor& tensor) {
   require(!tensor.given() || tensor.type == type_of<T>(), "a CPU kernel was given a type that it cannot use");
@@ -40,7 +40,7 @@ T* row(const Tensor& tensor, std::int64_t index) {
   return data<T>(tensor) + index * tensor.stride;
 }
 
-// Where rows of one sequence lie in a tensor: the first, and how far apart places are.
+// Where rows of one sequence lie in a tensor: the first row, and the distance between places.
 struct Places {
   std::int64_t first = 0, step = 1;
 };

@@ -34,7 +34,7 @@ void squared_relu_row(const float* x, float scale, float* y, std::int64_t width)
   for (std::int64_t c = 0; c < width; ++c) y[c] = x[c] > 0 ? scale * x[c] * x[c] : 0;
 }
 
-// All return the sum of the output's gradient times the unscaled output: the gradient of the row's weight.
+// All return the gradient of the row's weight: the sum of output gradient times unscaled output.
 float gelu_row_backward(const float* gradient, const float* x, float scale, float* out, std::int64_t width) {
   float dot = 0;
 #pragma omp simd reduction(+ : dot)

@@ -1,4 +1,4 @@
-// What forward and backward attention share: tiles of queries and keys, and who sees whom.
+// Shared by forward and backward attention: tiles of queries and keys, and which queries see which keys.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct HeadView {
 HeadView head_view(const Tensor& tensor, const Tokens& tokens, std::int64_t sequence, std::int64_t head,
                    std::int64_t width);
 
-// Places first .. last of a sequence, with the least and largest position among them.
+// Places first .. last of a sequence, with the smallest and largest position among them.
 struct Tile {
   std::int64_t first = 0, last = 0;
   std::int64_t low = 0, high = 0;

@@ -44,8 +44,8 @@ void probabilities(const OneHead& head, const Tile& queries, const Tile& keys, S
   }
 }
 
-// gradient of scores = p (gradient of p - sum over the row of output times its gradient), scaled; in place
-// of the gradient of p.
+// gradient of scores = scale p (gradient of p - sum over the row of output times its gradient). It overwrites
+// the gradient of p.
 void score_gradients(const OneHead& head, const Tile& queries, const Tile& keys, const Scores& p, Scores& g) {
   for (std::int64_t i = 0; i < queries.size(); ++i) {
     const float* output = head.output.place(queries.first + i);
@@ -83,7 +83,7 @@ void one_tile(const OneHead& head, const Tile& queries, const Tile& keys) {
 
 }  // namespace
 
-// The query heads of one key head take turns: their gradients of the key and value add up.
+// One thread handles all query heads of a key head in turn, as their key and value gradients add up.
 void run(const AttentionBackward& call) {
   const AttentionShape& shape = call.shape;
   const std::vector<Tile> queries = tiles_of(shape.queries), keys = tiles_of(shape.keys);

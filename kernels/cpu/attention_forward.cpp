@@ -35,7 +35,7 @@ void hide_unseen(const AttentionShape& shape, const Tile& queries, const Tile& k
   }
 }
 
-// Turns a row of scores into exponentials over its new maximum; rescales what was summed before.
+// Replaces a row of scores by exponentials relative to its new maximum; rescales earlier sums.
 void take_row(std::int64_t keys, float* scores, float& maximum, float& sum, float* output,
               std::int64_t width) {
   float largest = maximum;

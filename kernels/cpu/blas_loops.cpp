@@ -1,4 +1,4 @@
-// Where there is no OpenBLAS: right, and slow.
+// The GEMM of builds without OpenBLAS: correct, and slow.
 #include "kernels/cpu/blas.h"
 
 namespace rehearse::kernels::cpu {

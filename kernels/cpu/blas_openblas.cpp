@@ -1,5 +1,5 @@
-// OpenBLAS is loaded by the first GEMM rather than with the program: its threads take 128 MB each as they
-// start, for a core each, and wait forever where a limit on memory refuses them.
+// The first GEMM loads OpenBLAS, instead of program start. Its threads, one a core, allocate 128 MB each as
+// they start. They wait forever where a memory limit refuses the allocation.
 #include <cblas.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -13,8 +13,8 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-// OpenBLAS takes a buffer for each thread that multiplies, and from 0.3.29 on one when it is loaded. Where
-// there is no room it tries forever (OpenMathLib/OpenBLAS#5289).
+// OpenBLAS allocates a buffer for each thread that multiplies, and from 0.3.29 on one when it is loaded.
+// Without enough memory it retries forever (OpenMathLib/OpenBLAS#5289).
 constexpr std::size_t kBufferBytes = 160 << 20;
 constexpr std::size_t kLibraryBytes = 64 << 20;  // for Debian's library of 37 MB and its libgfortran
 
@@ -31,7 +31,7 @@ struct OpenBlas {
 
   OpenBlas() {
     require_room(kLibraryBytes + kBufferBytes);
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);  // threads of ours call it side by side
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);  // our own threads call it concurrently
     void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw DeviceMissing(std::string("no OpenBLAS: ") + dlerror());
     find(library, "cblas_sgemm", sgemm);

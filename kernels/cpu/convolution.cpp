@@ -9,7 +9,7 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-// What one token sees of a channel: the inputs of taps `first` to `width` - 1.
+// The inputs of one channel that one token sees: those of taps `first` to `width` - 1.
 struct Window {
   std::int64_t first = 0, width = 0, oldest = 0, step = 1;  // row of tap i: oldest + i step
 
@@ -32,8 +32,8 @@ float before_silu(const Window& window, const Tensor& input, const Tensor& weigh
   return sum;
 }
 
-// body(window, channel, gradient of what SiLU was given) for every token. Threads take channels, as tokens of
-// a sequence share what they add to.
+// body(window, channel, gradient of SiLU's input) for every token. Threads divide channels, as tokens of a
+// sequence add to the same gradients.
 template <typename Call, typename Body>
 void for_slopes(const Call& call, const Body& body) {
   const float* bias = data(call.bias);

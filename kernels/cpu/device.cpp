@@ -14,7 +14,7 @@ namespace rehearse::kernels {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr double kUnknownCache = 32e6;  // where the system does not tell
+constexpr double kUnknownCache = 32e6;  // where the system does not report it
 
 std::string processor() {
   std::ifstream in("/proc/cpuinfo");
@@ -25,8 +25,8 @@ std::string processor() {
   return "CPU";
 }
 
-// As Linux tells it of the first core's last level ("32768K"): what that core shares, where sysconf may
-// count every cache of the socket.
+// Size of the first core's last-level cache, as Linux reports it ("32768K"). sysconf may count every cache of
+// the socket instead.
 double last_level_cache() {
   double bytes = 0;
   for (int level = 0; level < 8; ++level) {
@@ -66,8 +66,8 @@ class CpuDevice : public Device {
   int threads_;
 };
 
-// By a chain of multiplications, each of which waits three cycles for the one before: the latency of imul on
-// every x86-64 since 2008 (Fog, Instruction tables). 0 elsewhere: unknown.
+// Measured with a chain of dependent multiplications. imul has a latency of three cycles on every x86-64
+// since 2008 (Fog, Instruction tables). 0 elsewhere: unknown.
 double CpuDevice::clock_hz() {
 #ifdef __x86_64__
   using Clock = std::chrono::steady_clock;
@@ -107,7 +107,7 @@ std::unique_ptr<Device> open_cpu(int threads) {
         "with -DREHEARSE_CPU_ARCH=x86-64");
   }
   if (threads < 1) throw DeviceError("a CPU device has at least one thread");
-  cpu::blas_name();  // loaded before there are ranks
+  cpu::blas_name();  // loaded before ranks start
   return std::make_unique<CpuDevice>(threads);
 }
 

@@ -27,7 +27,7 @@ void run(const Embedding& call) {
   });
 }
 
-// Threads take columns, as two rows may hold the same token.
+// Threads divide columns, as two rows may have the same token.
 void run(const EmbeddingBackward& call) {
   const std::int64_t* tokens = data<std::int64_t>(call.tokens);
   const Tensor& gradient = call.output_gradient;

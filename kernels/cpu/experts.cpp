@@ -10,7 +10,7 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-// The expert of highest score that is not among the first `taken` choices.
+// The expert with the highest score that is not among the first `taken` choices.
 std::int32_t best_left(const float* scores, const float* bias, std::int64_t experts,
                        const std::int32_t* choices, std::int64_t taken) {
   std::int32_t best = -1;

@@ -1,4 +1,4 @@
-// exp, tanh and what is made of them, that compilers turn into vector code.
+// exp, tanh and functions of them, in a form that compilers vectorise.
 #pragma once
 
 #include <bit>
@@ -7,8 +7,8 @@
 
 namespace rehearse::kernels::cpu {
 
-// Within 2 units in the last place between -87 and 88, where it is held: 2^n times the polynomial of
-// Cephes' expf (Moshier 1992) on the rest.
+// Error at most 2 units in the last place between -87 and 88; x is clamped there. Computes 2^n times the
+// polynomial of Cephes' expf (Moshier 1992) of the remainder.
 inline float exponential(float x) {
   x = x < -87.0F ? -87.0F : x;
   x = x > 88.0F ? 88.0F : x;

@@ -31,12 +31,12 @@ std::int64_t width_of(const NormShape& shape, const Tensor& tensor) {
   return tensor.columns / shape.groups;
 }
 
-// From the columns of one vector's weight to the next one's: 0 where all share it.
+// Distance from the columns of one vector's weight to the next one's; 0 where all share it.
 std::int64_t weight_step(const NormShape& shape, const Tensor& weight, const Tensor& input) {
   return weight.columns == input.columns ? width_of(shape, input) : 0;
 }
 
-// body(input, output-like, ...) offsets for each vector of a row.
+// Calls body(row, first column, width) for each vector of a row.
 template <typename Body>
 void for_vectors(const NormShape& shape, const Tensor& like, const Body& body) {
   const std::int64_t width = width_of(shape, like);
@@ -89,7 +89,7 @@ void run(const NormInputGradient& call) {
   });
 }
 
-// Every thread takes its own columns of the sums, so each reads all rows' moments first.
+// Every thread sums its own columns, so each thread first reads the moments of all rows.
 void run(const NormWeightGradient& call) {
   const std::int64_t width = width_of(call.shape, call.input);
   const std::int64_t step = weight_step(call.shape, call.weight_gradient, call.input);

@@ -1,7 +1,7 @@
-// Which tensors of a call may hold 16-bit numbers, and what does the call do with them?
+// Which tensors of a call may hold 16-bit numbers, and how does the call access them?
 //
-// As on a GPU: those of one kind have one type. What is not named here is fp32 or integers, on every device:
-// log-sum-exps, all of the loss but logits and their gradient, the router's weights, norms of gradients.
+// Operands of one kind have one type, as on a GPU. Tensors not named here are fp32 or integers on every
+// device: log-sum-exps, the loss except logits and their gradient, the router's weights, norms of gradients.
 #pragma once
 
 #include "kernels/call.h"
@@ -11,7 +11,7 @@ namespace rehearse::kernels::cpu {
 enum class Access : std::uint8_t {
   read,
   write,   // every element, whatever it was
-  update,  // some elements, or what they were counts
+  update,  // some elements, or results that depend on the old values
 };
 
 // `count` matrices, `step` elements apart.
@@ -33,7 +33,7 @@ void visit_all(const Visit& visit, Access access, Tensors&... tensors) {
   visit_kind(0, visit, access, tensors...);
 }
 
-// visit(Operand) for each.
+// Calls visit(Operand) for each operand.
 template <typename Other, typename Visit>
 void for_each_operand(Other& /*has none*/, const Visit& /*visit*/) {}
 

@@ -37,7 +37,7 @@ void run(const Adam& call) {
   });
 }
 
-// In doubles, one partial sum a row, so that the result does not depend on the number of threads.
+// Sums in double, with one partial sum a row: the result does not depend on the number of threads.
 void run(const SquareSum& call) {
   double total = 0;
   for (std::int64_t r = 0; r < call.input.rows; ++r) {

@@ -6,10 +6,11 @@
 
 namespace rehearse::kernels::cpu {
 
-// Threads of the calling thread's kernels; each stream's thread sets it once. 1 at first.
+// Number of threads for kernels of the calling thread. Each stream's thread sets it once; initially 1.
 inline thread_local int team = 1;
 
-// body(i) for every i below `count`, which must not depend on each other. What one of them throws is thrown.
+// Calls body(i) for every i below `count`; calls must be independent. An exception of one of them is
+// rethrown.
 template <typename Body>
 void for_each(std::int64_t count, const Body& body) {
   const int threads = team;
@@ -30,11 +31,11 @@ void for_each(std::int64_t count, const Body& body) {
   if (failure) std::rethrow_exception(failure);
 }
 
-// A grain of columns, so that no two threads write to one cache line of floats.
+// The least number of columns of a thread, so that no two threads write to one cache line of floats.
 constexpr std::int64_t kLineFloats = 16;
 
-// body(first, last) for stretches that cover 0 .. count, at most one a thread, each a multiple of `grain`
-// long but the last.
+// Calls body(first, last) for ranges that cover 0 .. count, at most one a thread. All but the last have a
+// length that is a multiple of `grain`.
 template <typename Body>
 void for_stretches(std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t grains = (count + grain - 1) / grain;

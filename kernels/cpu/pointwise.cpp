@@ -13,7 +13,8 @@ namespace {
 
 using Addends = std::array<const float*, std::tuple_size_v<decltype(Add::inputs)>>;
 
-// One row in one pass: each element is read of all addends before it is written, to one of them or not.
+// One row in one pass. Each element of all addends is read before it is written, so the output may be an
+// addend.
 template <std::size_t kGiven>
 void sum(const Addends& addends, float* out, std::int64_t columns) {
   for (std::int64_t c = 0; c < columns; ++c) {

@@ -1,4 +1,4 @@
-// Rotary positions, of whole heads or of the parts of latent attention's.
+// Rotary positions, of whole heads or of the rotated parts of latent attention.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 
 enum class Direction : std::int8_t { there = 1, back = -1 };
 
-// Of one place in a sequence: what pairs (i, i + width / 2) of `width` elements are turned by.
+// The rotation of pairs (i, i + width / 2) of `width` elements at one place of a sequence.
 class Turn {
  public:
   Turn(std::int64_t width, float base) {
@@ -31,7 +31,7 @@ class Turn {
     }
   }
 
-  // Safe in place.
+  // In place is allowed.
   void operator()(const float* in, float* out, Direction way) const {
     const auto half = static_cast<std::int64_t>(frequencies_.size());
     const float *cosines = cosines_.data(), *sines = sines_.data();
@@ -48,8 +48,7 @@ class Turn {
   std::vector<float> cosines_, sines_;
 };
 
-// visit(row, turn) for every token. Angles are computed once a place and used by all rows and heads that
-// stand there.
+// visit(row, turn) for every token. Angles are computed once a place, for all rows and heads there.
 template <typename Visit>
 void for_each_turn(const Tokens& tokens, const Turn& of, const Visit& visit) {
   for_stretches(tokens.length, 1, [&](std::int64_t first, std::int64_t last) {

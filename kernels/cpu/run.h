@@ -1,4 +1,5 @@
-// Every call on the CPU: on fp32 operands, written to be read; the other devices are tested against these.
+// All calls on the CPU: fp32 operands, written for readability. Other devices are tested against these
+// kernels.
 #pragma once
 
 #include "kernels/call.h"

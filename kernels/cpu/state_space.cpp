@@ -11,7 +11,7 @@ namespace rehearse::kernels::cpu {
 
 namespace {
 
-// Beyond, its logarithm of 1 + exp(x) is x to the last bit.
+// Beyond it, log(1 + exp(x)) equals x to the last bit.
 constexpr float kLinear = 20;
 
 float softplus(float x) {

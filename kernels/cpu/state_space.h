@@ -1,11 +1,11 @@
-// Where do the operands of one head's recurrence lie, and what is a step of it?
+// Where are the operands of one head's recurrence, and how is one step computed?
 #pragma once
 
 #include "kernels/cpu/access.h"
 
 namespace rehearse::kernels::cpu {
 
-// What a token's `step` says.
+// Values that a token's `step` determines.
 struct ScanStep {
   float raw = 0;  // with its bias
   float delta = 0, decay = 0;
@@ -14,7 +14,7 @@ struct ScanStep {
 // One head of one sequence.
 class ScanHead {
  public:
-  // Of a Scan or a ScanInputGradient.
+  // `call` is a Scan or a ScanInputGradient.
   template <typename Call>
   ScanHead(const Call& call, std::int64_t sequence, std::int64_t head)
       : head_dim(call.shape.head_dim),
@@ -27,8 +27,8 @@ class ScanHead {
         bias_(data(call.step_bias)[head]),
         log_(data(call.decay_log)[head]) {}
 
-  // Columns of the head's own, of its group's B and its group's C, at a place, of tensors like x and
-  // `convolved`.
+  // First columns of the head, of its group's B and of its group's C at a place. The tensors have the layout
+  // of x or of `convolved`.
   float* own(const Tensor& like_x, std::int64_t place) const {
     return row(like_x, row_of(place)) + head_ * head_dim;
   }
@@ -44,8 +44,8 @@ class ScanHead {
   }
 
   ScanStep step(const Tensor& raw, std::int64_t place) const;
-  // The derivative of log(decay) by delta: the gradient of decay_log is that of log(decay) times delta times
-  // this too.
+  // The derivative of log(decay) by delta. The gradient of decay_log is the gradient of log(decay) times
+  // delta times rate().
   float rate() const;
   // `to` = decay `from` + delta x B^T; both may be the same.
   void advance(const Tensor& convolved, const ScanStep& step, std::int64_t place, const float* from,

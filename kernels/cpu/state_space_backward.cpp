@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::int64_t kScanChunk = 64;  // tokens whose states are kept at a time
 
-// One head backward in time. States are kept where chunks start, and made again for one chunk after the
-// other.
+// One head backward in time. States are kept at chunk starts, and recomputed one chunk at a time.
 class HeadBackward {
  public:
   HeadBackward(const ScanInputGradient& call, std::int64_t sequence, std::int64_t head)
@@ -41,7 +40,7 @@ class HeadBackward {
   }
 
  private:
-  // Of one row of the state: products of its gradient.
+  // Dot products of one row of the state's gradient.
   struct Dots {
     float with_b = 0, with_before = 0;
   };
@@ -51,7 +50,7 @@ class HeadBackward {
   }
 
   void keep_starts() {
-    std::vector<float>& running = gradient_;  // which is not needed yet
+    std::vector<float>& running = gradient_;  // not needed yet
     for (std::int64_t place = 0; place < length_; ++place) {
       if (place % kScanChunk == 0)
         std::copy_n(running.data(), size_, starts_.data() + place / kScanChunk * size_);
@@ -70,7 +69,7 @@ class HeadBackward {
     }
   }
 
-  // Adds the gradient of one row of the token's own state, and to those of B and C.
+  // Adds one row's contribution to the gradient of the token's own state, and to those of B and C.
   Dots one_row(std::int64_t place, std::int64_t p, float u, float scaled, const float* before,
                const float* after) {
     const float *b = head_.b(call_.convolved, place), *c = head_.c(call_.convolved, place);
@@ -88,7 +87,7 @@ class HeadBackward {
     return {with_b, with_before};
   }
 
-  // `states`: the one before the token, then its own.
+  // `states`: the state before the token, then its own.
   void one_token(std::int64_t place, const float* states) {
     open_gate(place);
     const ScanStep step = head_.step(call_.step, place);
@@ -112,13 +111,13 @@ class HeadBackward {
   const ScanHead head_;
   const std::int64_t length_, size_;
   std::vector<float> starts_, states_;
-  std::vector<float> gradient_;  // of the state that a token left
+  std::vector<float> gradient_;  // of the state after a token
   std::vector<float> ungated_gradient_;
 };
 
 }  // namespace
 
-// The heads of a group take turns: their gradients of B and C add up.
+// One thread handles all heads of a group in turn, as their gradients of B and C add up.
 void run(const ScanInputGradient& call) {
   const ScanShape& shape = call.shape;
   require_scan(shape, call.convolved);

@@ -82,7 +82,7 @@ void CpuStream::put(Item item) {
   if (wakes) changed_.notify_all();
 }
 
-// All that has come is taken at once: the thread that puts launches seldom meets this one at the lock.
+// Takes all queued items at once, so that the thread that launches rarely waits for the lock.
 void CpuStream::work() {
   team = threads_;
   std::unique_lock lock(mutex_);

@@ -1,4 +1,4 @@
-// A stream of the CPU: a thread that does what it is given, in order.
+// A stream of the CPU: a thread that runs its items in order.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ class CpuEvent : public Event {
  public:
   void wait() override;
   double seconds_since(Event& earlier) override;
-  // `failure`: what stands before it has not run.
+  // `failure`: an item before the event failed.
   void happen(std::exception_ptr failure = nullptr);
 
  private:
@@ -33,7 +33,7 @@ class CpuStream : public Stream {
   explicit CpuStream(int threads);
   CpuStream(const CpuStream&) = delete;
   CpuStream& operator=(const CpuStream&) = delete;
-  ~CpuStream() override;  // after what was put has run
+  ~CpuStream() override;  // after all queued items have run
 
   void launch(const Call& call) override;
   void launch_on_host(const Call& call) override { launch(call); }
@@ -50,7 +50,7 @@ class CpuStream : public Stream {
  private:
   struct Item {
     std::function<void()> action;
-    bool even_after_failure = false;  // events happen, or their waiters would never wake
+    bool even_after_failure = false;  // events happen after a failure too, or their waiters would never wake
   };
   void put(Item item);
   void work();
@@ -59,10 +59,10 @@ class CpuStream : public Stream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Item> items_;
-  std::deque<Item> taken_;  // the thread's own
+  std::deque<Item> taken_;  // by the thread, without the lock
   bool busy_ = false;
   bool closing_ = false;
-  std::exception_ptr failure_;  // the thread's own while busy_, else the lock's
+  std::exception_ptr failure_;  // owned by the thread while busy_, else guarded by the lock
   int threads_;
   std::thread thread_;
 };

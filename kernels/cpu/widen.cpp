@@ -28,7 +28,7 @@ void convert(const From* from, std::int64_t from_stride, To* to, std::int64_t to
   for_each(rows, [&](std::int64_t r) { some(from + r * from_stride, to + r * to_stride, 0, columns); });
 }
 
-// fp32 memory of the calling thread: that of operand `number` of whatever call it runs.
+// fp32 scratch memory of the calling thread for operand `number` of its current call.
 float* scratch(std::size_t number, std::int64_t elements) {
   thread_local std::array<std::vector<float>, kMaxOperands> memory;
   std::vector<float>& own = memory.at(number);
@@ -39,7 +39,7 @@ float* scratch(std::size_t number, std::int64_t elements) {
 // The fp32 copies of a call's operands.
 class Wide {
  public:
-  // Lets the operand's tensor be its copy.
+  // Replaces the operand's tensor by its fp32 copy.
   void take(const Operand& operand) {
     Tensor& tensor = operand.tensor;
     if (!tensor.given()) return;
@@ -82,7 +82,7 @@ class Wide {
     });
   }
 
-  // body(first element, first of its copy) for each of the matrices.
+  // body(first element, first element of its copy) for each of the matrices.
   template <typename Body>
   static void for_products(const Copy& copy, const Body& body) {
     by_short_type(copy.of.type, [&](auto zero) {

@@ -5,9 +5,9 @@
 
 namespace rehearse::kernels::cpu {
 
-// Runs the fp32 kernel of a call. Operands of 16 bits are widened into memory of their own before, and what
-// the call wrote of them is rounded to the nearest after it: the results of a device with such numbers, not
-// its times. DeviceError where operands differ in type that a GPU wants alike.
+// Runs the fp32 kernel of a call. 16-bit operands are widened into separate memory first. Results are rounded
+// to the nearest afterwards. The numbers match those of a device with 16-bit arithmetic; the times do not.
+// DeviceError where operands differ in type and a GPU wants one type.
 void run_widened(Call& call);
 
 }  // namespace rehearse::kernels::cpu

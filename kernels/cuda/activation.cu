@@ -1,4 +1,4 @@
-// What stands between the GEMMs of an MLP, and its gradient.
+// The activation between the GEMMs of an MLP, and its gradient.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/silu.cuh"
@@ -7,7 +7,7 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// x s(v), which is GELU by tanh, as 1 + tanh(u) = 2 s(2 u): v = x (kLinear + kCubic x^2).
+// x s(v) is GELU by tanh, as 1 + tanh(u) = 2 s(2 u): v = x (kLinear + kCubic x^2).
 constexpr float kLinear = 2 * 0.7978845608F;  // 2 sqrt(2 / pi)
 constexpr float kCubic = kLinear * 0.044715F;
 __device__ inline float gelu_sigmoid(float x) { return sigmoid(x * (kLinear + kCubic * x * x)); }
@@ -39,7 +39,7 @@ struct Activate {
   }
 };
 
-// An activation of a number, and how fast it changes there.
+// An activation's value and derivative at a point.
 struct Slope {
   float value, slope;
 };

@@ -12,7 +12,8 @@ constexpr int kTile = 32;      // queries and keys
 constexpr int kSide = 8;       // kThreads = kTile x kSide: a thread has one query and every kSide-th key
 constexpr int kMaxWidth = 256;
 
-// Between rows of a tile in shared memory: an odd number, so that threads that read one column use all banks.
+// Floats between rows of a tile in shared memory. It is odd, so that threads that read one column use all
+// banks.
 __host__ __device__ constexpr std::int64_t pitch(std::int64_t width) { return width | 1; }
 
 struct DeviceShape {
@@ -23,7 +24,7 @@ struct DeviceShape {
   float scale;
   __device__ std::int64_t pitch() const { return cuda::pitch(width); }
   __device__ std::int64_t v_pitch() const { return cuda::pitch(v_width); }
-  // No query of one tile sees a key of the other. Told of sequences in order only.
+  // Whether no query of one tile sees a key of the other. Decided only where sequences are in order.
   __device__ bool apart(std::int64_t first_query, std::int64_t first_key) const {
     if (queries.positions != nullptr || keys.positions != nullptr) return false;
     return (causal && first_key >= first_query + kTile) || (window > 0 && first_key + kTile <= first_query - window + 1);
@@ -120,7 +121,7 @@ struct Gradients {
   Rows<T> dquery, dkey, dvalue;
 };
 
-// Probability and gradient of the score of query tile row i and key j, from the tiles in shared memory.
+// Probability and score gradient of query i and key j, from the tiles in shared memory.
 struct Score {
   float probability, gradient;
 };
@@ -131,7 +132,7 @@ __device__ Score score(const DeviceShape& shape, const float* q, const float* k,
   return {p, p * (dot(g, v, shape.v_width) - delta) * shape.scale};
 }
 
-// lse and the sum of output times its gradient, of the queries of a tile.
+// Loads lse and delta (the sum of output times its gradient) of the queries of a tile.
 template <typename T>
 __device__ void load_statistics(float* lse, float* delta, const DeviceShape& shape, const Gradients<T>& all,
                                 std::int64_t sequence, std::int64_t first, std::int64_t head) {

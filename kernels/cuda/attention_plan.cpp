@@ -18,9 +18,9 @@ namespace graph = cudnn_frontend::graph;
 using cudnn_frontend::DataType_t;
 using Attributes = std::shared_ptr<graph::Tensor_attributes>;
 
-constexpr std::int64_t kAlignment = 16;  // bytes of a row's begin, of a head's and of a place's
+constexpr std::int64_t kAlignment = 16;  // bytes, of the start of a row, a head and a place
 
-// Batch, heads, places and columns of a matrix, and how far apart.
+// Batch, heads, places and columns of a matrix, with their strides.
 struct Extent {
   std::vector<std::int64_t> sizes, strides;
 };
@@ -76,7 +76,7 @@ void set_mask(Options& options, const AttentionShape& shape) {
 void describe_forward(graph::Graph& whole, const FusedCall& call) {
   graph::SDPA_attributes options;
   options.set_name("attention").set_generate_stats(true).set_attn_scale(call.shape.scale);
-  options.set_implementation(cudnn_frontend::AttentionImplementation_t::COMPOSITE);  // of known statistics
+  options.set_implementation(cudnn_frontend::AttentionImplementation_t::COMPOSITE);  // known statistics
   set_mask(options, call.shape);
   const auto made = whole.sdpa(input(whole, call, Operand::query), input(whole, call, Operand::key),
                                input(whole, call, Operand::value), options);
@@ -105,7 +105,7 @@ std::shared_ptr<graph::Graph> describe(const FusedCall& call) {
   return whole;
 }
 
-// nullptr where cuDNN says that it has no kernel for it.
+// nullptr where cuDNN has no kernel for the call.
 std::shared_ptr<graph::Graph> describe_supported(cudnnHandle_t handle, const FusedCall& call) {
   try {
     std::shared_ptr<graph::Graph> whole = describe(call);
@@ -114,7 +114,7 @@ std::shared_ptr<graph::Graph> describe_supported(cudnnHandle_t handle, const Fus
         whole->check_support().is_good())
       return whole;
   } catch (const std::exception&) {
-    // The headers throw where they know no words for this version of cuDNN.
+    // The headers throw where they do not know this version of cuDNN.
   }
   return nullptr;
 }
@@ -151,7 +151,7 @@ bool FusedCall::can_be_described() const {
   const auto element = static_cast<std::int64_t>(bytes_of(type));
   if (shape.head_dim * element % kAlignment != 0 || shape.v_head_dim * element % kAlignment != 0)
     return false;
-  const auto log_sum_exp = matrices.end() - 1;  // fp32, anywhere
+  const auto log_sum_exp = matrices.end() - 1;  // fp32, any alignment
   return std::all_of(matrices.begin(), log_sum_exp, [type](const Tensor& matrix) {
     return !matrix.given() || (matrix.type == type && is_aligned(matrix));
   });
@@ -182,7 +182,7 @@ FusedCall::Key FusedCall::key() const {
 std::unique_ptr<AttentionPlan> AttentionPlan::make(cudnnHandle_t handle, const FusedCall& call) {
   auto plan = std::make_unique<AttentionPlan>();
   plan->graph_ = describe_supported(handle, call);
-  cudaGetLastError();  // of what cuDNN tried, or the next kernel's check would find it
+  cudaGetLastError();  // of cuDNN's attempts, or the next kernel's check would report it
   if (plan->graph_ == nullptr) return nullptr;
   std::int64_t bytes = 0;
   check(plan->graph_->build_plans(), "plan");

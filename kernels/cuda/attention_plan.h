@@ -25,7 +25,7 @@ enum class Operand : std::uint8_t {
   query_gradient,
   key_gradient,
   value_gradient,
-  statistics,  // cuDNN's word for log-sum-exp
+  statistics,  // cuDNN's term for log-sum-exp
 };
 constexpr std::size_t kMatrices = 9;
 
@@ -40,28 +40,29 @@ struct FusedCall {
   const Tensor& operator[](Operand which) const { return matrices.at(static_cast<std::size_t>(which)); }
   bool is_backward() const { return (*this)[Operand::output_gradient].given(); }
 
-  // Whether it can be told to cuDNN, which may still refuse it.
+  // Whether the call can be expressed to cuDNN. cuDNN may still refuse it.
   bool can_be_described() const;
 
-  // All that a plan depends on.
+  // Everything that a plan depends on.
   using Key = std::array<std::int64_t, 14 + kMatrices>;
   Key key() const;
 };
 
 class AttentionPlan {
  public:
-  // nullptr where cuDNN does not support the call, DeviceError when it fails. Takes a moment: cuDNN may
+  // nullptr where cuDNN does not support the call, DeviceError when it fails. May take long: cuDNN may
   // compile.
   static std::unique_ptr<AttentionPlan> make(cudnnHandle_t handle, const FusedCall& call);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  // On the handle's stream, of a call with the key of the one it was made for. DeviceError when cuDNN fails.
+  // Runs on the handle's stream. The call must have the key that the plan was made for. DeviceError when
+  // cuDNN fails.
   void execute(cudnnHandle_t handle, const FusedCall& call, void* workspace);
 
  private:
   std::shared_ptr<cudnn_frontend::graph::Graph> graph_;
   std::size_t workspace_bytes_ = 0;
-  std::unordered_map<std::int64_t, void*> memory_;  // by identifier, of the call that runs
+  std::unordered_map<std::int64_t, void*> memory_;  // by identifier, of the current call
 };
 
 }  // namespace rehearse::kernels::cuda

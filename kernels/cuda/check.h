@@ -14,10 +14,10 @@ inline void check(cudaError_t result, const char* what) {
     throw DeviceError(std::string("CUDA ") + what + ": " + cudaGetErrorString(result));
 }
 
-// Of an allocation. OutOfMemory, which says that there is `none`, where there is no more.
+// Checks an allocation. Throws OutOfMemory with the message `none` where no memory is left.
 inline void check_memory(cudaError_t result, const std::string& none) {
   if (result == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // or the next one who asks would find it
+    cudaGetLastError();  // clears the error, or the next check would report it
     throw OutOfMemory(none);
   }
   check(result, "memory");

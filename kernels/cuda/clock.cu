@@ -1,4 +1,4 @@
-// How fast does the GPU's clock run just now?
+// What is the current clock rate of the GPU?
 #include "kernels/cuda/common.cuh"
 #include "kernels/cuda/run.h"
 
@@ -33,7 +33,7 @@ class Moment {
 }  // namespace
 
 double clock_hz(int device) {
-  constexpr long long kCycles = 2'000'000;  // a millisecond: long beside a launch, short beside what moves a clock
+  constexpr long long kCycles = 2'000'000;  // a millisecond: long compared to a launch, short compared to clock changes
   check(cudaSetDevice(device), "device");
   launch(nullptr, "clock", wait_for_cycles, {1, 1}, 0LL);  // loads the kernel
   const Moment begin, end;

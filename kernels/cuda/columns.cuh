@@ -1,4 +1,4 @@
-// What do the columns of a matrix add up to?
+// What are the sums of a matrix's columns?
 #pragma once
 
 #include "kernels/cuda/lanes.cuh"
@@ -7,8 +7,9 @@ namespace rehearse::kernels::cuda {
 
 constexpr int kColumnPacks = 32, kColumnRows = kThreads / kColumnPacks;  // of a block at a time
 
-// A block takes 32 packs of columns and a stretch of rows, eight at a time, then sums over the eight. add(row, column,
-// sums) adds the numbers of N columns from `column` on; what they add up to is added to `totals`, where there are any.
+// A block takes 32 packs of columns and a stretch of rows, eight at a time, then sums over the eight.
+// add(row, column, sums) adds values of N columns from `column` on. The sums are added to `totals` where
+// given.
 template <int N, int Numbers, typename Add>
 __device__ void add_up_columns(std::int64_t rows, std::int64_t columns, float* const (&totals)[Numbers],
                                const Add& add) {
@@ -32,7 +33,7 @@ __device__ void add_up_columns(std::int64_t rows, std::int64_t columns, float* c
   }
 }
 
-// Of blocks that take so: some 64 rows each.
+// Number of blocks for such sums: about 64 rows each.
 template <int N>
 dim3 blocks_of_columns(std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kRows = 64, kMax = 128, kColumns = kColumnPacks * N;

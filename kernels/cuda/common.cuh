@@ -1,4 +1,4 @@
-// What every CUDA kernel file needs: element types, rows of a tensor, sums over a block.
+// Shared by all CUDA kernel files: element types, rows of a tensor, sums over a block.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -15,11 +15,11 @@ constexpr int kThreads = 256;  // of almost every block
 
 struct Grid {
   dim3 blocks;
-  unsigned threads = kThreads;   // of each
-  std::size_t shared_bytes = 0;  // of each, besides what the kernel declares
+  unsigned threads = kThreads;   // in each block
+  std::size_t shared_bytes = 0;  // of each block, besides the kernel's static shared memory
 };
 
-// Of every kernel of ours; `what` it does is said when it cannot start.
+// Launches one of our kernels. `what` names it in the error when it cannot start.
 template <typename... Parameters, typename... Arguments>
 void launch(cudaStream_t stream, const char* what, void (*kernel)(Parameters...), const Grid& grid,
             const Arguments&... arguments) {
@@ -29,7 +29,7 @@ void launch(cudaStream_t stream, const char* what, void (*kernel)(Parameters...)
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = stream;
   const cudaError_t result = cudaLaunchKernelEx(&config, kernel, arguments...);
-  if (result != cudaSuccess) cudaGetLastError();  // or the next one who asks would find it
+  if (result != cudaSuccess) cudaGetLastError();  // clears the error, or the next check would report it
   check(result, what);
 }
 
@@ -91,7 +91,7 @@ constexpr Type type_of<std::int32_t>() { return Type::int32; }
 template <>
 constexpr Type type_of<std::int64_t>() { return Type::int64; }
 
-// The first element; nullptr for an operand that is not given.
+// The first element; nullptr for an absent operand.
 template <typename T>
 T* data(const Tensor& tensor) {
   if (tensor.given() && tensor.type != type_of<T>()) throw DeviceError("operands of a CUDA kernel differ in type");
@@ -102,15 +102,15 @@ Rows<T> rows_of(const Tensor& tensor) { return {data<T>(tensor), tensor.rows, te
 inline float* floats(const Tensor& tensor) { return data<float>(tensor); }
 inline const std::int64_t* labels_of(const Tensor& tensor) { return data<std::int64_t>(tensor); }
 
-// So many blocks at most: the kernels stride over what is left.
+// Limits the number of blocks: kernels stride over the rest.
 inline unsigned some_blocks(std::int64_t wanted) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(wanted, 1, 65535));
 }
 inline unsigned blocks_of_rows(const Tensor& tensor) { return some_blocks(tensor.rows); }
 inline unsigned blocks_for(std::int64_t count) { return some_blocks((count + kThreads - 1) / kThreads); }
 
-// A kernel gets more than 48 KiB of shared memory only when it was asked for: always all that a block can have,
-// as the ranks of one GPU launch the same kernel at once with sizes of their own.
+// A kernel can use more than 48 KiB of shared memory only after this request. It requests the maximum of a
+// block, as ranks on one GPU launch the same kernel concurrently with different sizes.
 template <typename Kernel>
 void allow_shared(Kernel kernel, std::size_t bytes) {
   int device = 0, most = 0;
@@ -123,7 +123,7 @@ void allow_shared(Kernel kernel, std::size_t bytes) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, left), "shared memory of a kernel");
 }
 
-// What its launch gave a block besides the memory that its kernel declares.
+// The dynamic shared memory of a block, besides the memory that its kernel declares.
 __device__ inline float* shared_floats() {
   extern __shared__ float of_launch[];
   return of_launch;
@@ -143,7 +143,7 @@ void for_elements(cudaStream_t stream, std::int64_t rows, std::int64_t columns, 
   launch(stream, what, elements<Body>, {dim3(blocks_for(columns), some_blocks(rows))}, rows, columns, body);
 }
 
-// Over all threads of a block, whole warps and at most kThreads; every thread gets the result.
+// Reduces over all threads of a block (whole warps, at most kThreads); every thread gets the result.
 template <typename Join>
 __device__ inline float over_block(float value, float neutral, Join join) {
   __shared__ float warps[kThreads / 32];
@@ -162,7 +162,7 @@ __device__ inline float block_maximum(float value) {
   return over_block(value, -INFINITY, [](float a, float b) { return fmaxf(a, b); });
 }
 
-// Of numbers below 2^32, which a GPU divides in fewer steps than any of 64 bits.
+// Division of numbers below 2^32, which takes a GPU fewer steps than 64-bit division.
 struct Division {
   std::int64_t quotient, rest;
 };
@@ -171,7 +171,7 @@ __device__ inline Division divide(std::int64_t number, std::int64_t by) {
   return {dividend / divisor, dividend % divisor};
 }
 
-// Where a row of tokens stands in its sequence.
+// The place of a row of tokens in its sequence.
 struct DeviceTokens {
   std::int64_t sequences, length;
   bool position_major;

@@ -1,5 +1,6 @@
-// The causal convolution of a state space. A thread takes neighbouring channels and goes along some places of a sequence,
-// with what its taps see in registers: it reads each of its tokens once, and again the few before the first of them.
+// The causal convolution of a state space. A thread handles neighbouring channels along some places of a
+// sequence, and keeps the inputs of its taps in registers. It reads each of its tokens once, and the few
+// tokens before the first one again.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/scratch.h"
@@ -10,11 +11,12 @@ namespace rehearse::kernels::cuda {
 namespace {
 
 constexpr int kFewTaps = 4, kMaxTaps = 8;
-// Of a thread, which reads three more for four taps; of sums, each is an atomicAdd() for so many places.
+// Places of a thread. With four taps it reads three more. For sums, each thread calls atomicAdd() once for
+// all its places.
 constexpr std::int64_t kPlaces = 16, kPlacesOfInputs = 32, kPlacesOfSums = 64;
-// Taps and sums of wider packs, and more places asked for ahead, take so many registers that too few threads are left:
-// on an H200, 4096 x 10240 in bf16 took 101 us forward and 255 of sums with packs of 16 bytes and two places ahead, 84
-// and 152 with half of that and one.
+// Wider packs and more prefetched places take so many registers that too few threads remain. Measured on an
+// H200, 4096 x 10240 in bf16: packs of 16 bytes and two places ahead took 101 us forward and 255 us for sums;
+// half of that and one place ahead took 84 us and 152 us.
 template <typename T>
 constexpr int kHalf = kLanes<T> / 2;
 
@@ -36,7 +38,7 @@ Filter<T> filter_of(const Call& call) {
   return {on_device(call.tokens), rows_of<T>(call.input), rows_of<T>(call.weight), data<T>(call.bias)};
 }
 
-// Places `first` to before `last` of one sequence.
+// Places from `first` to before `last` of one sequence.
 struct Strip {
   std::int64_t sequence, first, last;
   __device__ Strip(const DeviceTokens& tokens, std::int64_t number, std::int64_t places) {
@@ -50,8 +52,8 @@ struct Strip {
   }
 };
 
-// N channels from `c` on at one place of a sequence after the other, asked for one place before they are needed: what a
-// thread writes meanwhile could be what it reads next, for all that a compiler knows.
+// N channels from `c` on, at consecutive places of a sequence. Each load is issued one place before it is
+// needed: the compiler cannot move it, as it may alias the thread's own stores.
 template <int N, typename T>
 struct Ahead {
   Rows<T> of;
@@ -73,8 +75,8 @@ struct Ahead {
   }
 };
 
-// What a thread knows of N channels from `c` on: M taps, those that a narrower filter lacks first and 0, and as many
-// inputs up to a place, 0 before the sequence.
+// State of a thread for N channels from `c` on. It holds M taps and the M latest inputs, which are 0 before
+// the sequence. A narrower filter has taps of 0 first.
 template <int N, int M, typename T>
 struct Along {
   const Filter<T>& filter;
@@ -105,7 +107,7 @@ struct Along {
       for (int i = 0; i < N; ++i) sum.x[i] += weight[k].x[i] * x[k].x[i];
     return sum;
   }
-  // The gradient of what SiLU is given at the place that x ends with, from its output's.
+  // The gradient of SiLU's input at the last place of x, from the gradient of its output.
   __device__ Lanes<N> gradient(const Lanes<N>& dy) const {
     const Lanes<N> sum = before_silu();
     return Lanes<N>::of([&](int i) { return dy.x[i] * silu_slope(sum.x[i]); });
@@ -133,7 +135,7 @@ struct Convolve {
   }
 };
 
-// A token's input has its gradient from the M places that see it.
+// A token's input gets its gradient from the M places that see it.
 template <int M, typename T>
 struct ConvolveBack {
   Filter<T> filter;
@@ -146,7 +148,7 @@ struct ConvolveBack {
   __device__ void at(std::int64_t number, std::int64_t c) const {
     const Strip strip(filter.tokens, number, kPlacesOfInputs);
     Along<N, M, T> along(filter, strip, c);
-    Lanes<N> seen[M] = {};  // gradients of what SiLU is given, up to `place`
+    Lanes<N> seen[M] = {};  // gradients of SiLU's input, up to `place`
     for (std::int64_t place = strip.first; place < strip.last + M - 1; ++place) {
       for (int k = 0; k + 1 < M; ++k) seen[k] = seen[k + 1];
       seen[M - 1] = {};
@@ -163,7 +165,7 @@ struct ConvolveBack {
   }
 };
 
-// sums: those of each tap, then the bias's, by channel.
+// sums, by channel: one for each tap, then the bias's.
 template <int M, typename T>
 struct ConvolveSums {
   Filter<T> filter;
@@ -205,7 +207,7 @@ struct AddTaps {
   }
 };
 
-// body(M) with at least as many taps, as a type.
+// Calls body(M) with at least that many taps; M is a type.
 template <int M>
 struct Taps {
   static constexpr int kMax = M;

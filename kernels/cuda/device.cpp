@@ -1,4 +1,4 @@
-// A GPU: memory, streams, and what there is to say of it.
+// A GPU: memory, streams, and its properties.
 #include <cublasLt.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ std::string blas_version() {
          std::to_string(number % 100);
 }
 
-// The GPU of this number, made current: libraries start on the one that is.
+// Makes GPU `index` current and returns it: libraries initialise on the current device.
 int made_current(int index) {
   check(cudaSetDevice(index), "device");
   return index;
@@ -88,7 +88,7 @@ class CudaDevice : public Device {
   std::int64_t cudnn_calls() const override { return fused_attention_ ? fused_attention_->calls() : 0; }
 
  private:
-  int index_;  // first: what follows is made on it
+  int index_;  // first: later members are made on this device
   std::unique_ptr<cuda::Partition> partition_;
   cudaDeviceProp properties_ = {};
   cuda::Products products_;
@@ -123,8 +123,8 @@ std::unique_ptr<Device> open_cuda(int index, bool cudnn) {
 }
 
 std::vector<std::unique_ptr<Device>> open_cuda_partitions(int index, int count) {
-  // All the hardware queues that there can be, read when CUDA starts: of the usual eight the streams of all
-  // parts would share some, and wait for each other there.
+  // Sets the maximum number of hardware queues, which CUDA reads at start. With the usual eight, streams of
+  // different partitions would share queues and wait for each other.
   if (count > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   require_gpu(index);
   std::vector<std::unique_ptr<Device>> devices;

@@ -9,7 +9,7 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// The table's row of a token, or none of this part of the vocabulary.
+// The table's row of a token, or -1 where this part of the vocabulary does not have it.
 struct Lookup {
   const std::int64_t* tokens;
   std::int64_t first, rows;
@@ -47,7 +47,7 @@ struct EmbedBack {
   }
 };
 
-// Which row is the first with its token? By row of the table.
+// For each row of the table: the first row of the input with that token.
 struct FindFirst {
   Lookup row_of;
   std::int32_t* first;
@@ -106,10 +106,10 @@ struct PositionsBack {
   }
 };
 
-// The table's gradient in 16 bits: fp32 sums of the rows that are there, as the table has many more.
+// The table's gradient in 16 bits. fp32 sums exist only for rows that occur, as the table has many more.
 template <typename T, typename G>
 void embed_back(const Context& context, const EmbeddingBackward& call, const Lookup& lookup) {
-  constexpr int kLate = 0x7f;  // in all bytes: behind every row
+  constexpr int kLate = 0x7f;  // in all bytes: greater than every row
   const Tensor& dy = call.output_gradient;
   const auto sum_bytes = static_cast<std::size_t>(dy.elements()) * sizeof(float),
              first_bytes = static_cast<std::size_t>(lookup.rows) * sizeof(std::int32_t);

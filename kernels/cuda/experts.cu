@@ -1,4 +1,4 @@
-// Choosing experts, and the ways of rows to them and back.
+// Choice of experts, and the token permutations to them and back.
 #include "kernels/cuda/common.cuh"
 #include "kernels/cuda/run.h"
 
@@ -11,7 +11,7 @@ constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAll = 0xffffffffU;
 constexpr std::int64_t kMaxExperts = 64 * kWarp;  // a lane marks its chosen ones in 64 bits
 
-// A score and whose it is; the higher wins, the lower expert where they tie.
+// A score and its expert. The higher score wins; ties go to the lower expert.
 struct Candidate {
   float score;
   int expert;
@@ -38,7 +38,7 @@ __device__ void chosen_softmax(const T* scores, const std::int32_t* choices, std
   for (std::int64_t k = 0; k < count; ++k) weights[k] /= sum;
 }
 
-// A warp a row.
+// One warp a row.
 template <typename T>
 __global__ void top_k(Rows<T> scores, const float* bias, Rows<float> weights, Rows<std::int32_t> choices) {
   const int lane = threadIdx.x % kWarp;
@@ -60,7 +60,7 @@ __global__ void top_k(Rows<T> scores, const float* bias, Rows<float> weights, Ro
   }
 }
 
-// A thread a row.
+// One thread a row.
 template <typename T>
 __global__ void choose_in_turn(Rows<T> scores, DeviceTokens tokens, std::int64_t first_position, Rows<float> weights,
                                Rows<std::int32_t> choices) {
@@ -75,7 +75,7 @@ __global__ void choose_in_turn(Rows<T> scores, DeviceTokens tokens, std::int64_t
 
 constexpr std::int64_t kMaxChoices = 64;
 
-// A warp a row.
+// One warp a row.
 template <typename T>
 __global__ void top_k_backward(Rows<float> gradient, Rows<T> scores, Rows<std::int32_t> choices, Rows<T> out) {
   const int lane = threadIdx.x % kWarp;
@@ -99,7 +99,7 @@ __global__ void count_choices(const std::int32_t* choices, std::int64_t count, f
     atomicAdd(counts + choices[c], 1.0F);
 }
 
-// A block an expert: it counts the choices of the experts before it, then places its own in their order.
+// One block an expert. It counts the choices of earlier experts, then places its own in their order.
 __global__ void sort_choices(const std::int32_t* choices, std::int64_t count, std::int32_t* place) {
   __shared__ int below, of_warp[kWarps];
   const int expert = static_cast<int>(blockIdx.x), lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;

@@ -1,4 +1,4 @@
-// Elements of fp8, for the kernels that read or write them; none computes in it.
+// fp8 element types, for the kernels that read or write them. No kernel computes in fp8.
 #pragma once
 
 #include <cuda_fp8.h>

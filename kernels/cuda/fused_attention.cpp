@@ -25,7 +25,7 @@ class CudnnAttention : public FusedAttention {
   CudnnAttention(const CudnnAttention&) = delete;
   CudnnAttention& operator=(const CudnnAttention&) = delete;
   ~CudnnAttention() override {
-    plans_.clear();  // they were made with the handle
+    plans_.clear();  // before the handle that made them
     if (handle_ != nullptr) cudnnDestroy(handle_);
   }
 
@@ -38,7 +38,7 @@ class CudnnAttention : public FusedAttention {
   std::int64_t calls() const override { return calls_; }
 
  private:
-  // One at a time: a handle stands for one stream until it is given another.
+  // One call at a time: a handle has one stream until it is given another.
   bool run(const Context& context, const FusedCall& call) {
     if (!call.can_be_described()) return false;
     const std::lock_guard lock(mutex_);
@@ -51,8 +51,8 @@ class CudnnAttention : public FusedAttention {
     return true;
   }
 
-  // Makes the stream the handle's. All streams of a whole device can be that; a partition's where this cuDNN
-  // knows green contexts.
+  // Sets the handle's stream. All streams of a whole device are possible; a partition's only where this cuDNN
+  // supports green contexts.
   bool take(cudaStream_t stream) {
     if (refuses_streams_) return false;
     cudnnStatus_t result = handle_ == nullptr ? cudnnCreate(&handle_) : CUDNN_STATUS_SUCCESS;

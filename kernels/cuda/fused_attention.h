@@ -1,5 +1,4 @@
-// Does cuDNN compute this attention? Its fused kernels use the tensor cores; ours compute what it does not
-// take.
+// Does cuDNN compute this attention? Its fused kernels use the tensor cores; our kernels compute the rest.
 #pragma once
 
 #include <memory>
@@ -10,18 +9,22 @@
 
 namespace rehearse::kernels::cuda {
 
-// cuDNN on one device or partition, with the plan of every shape, stride, type and direction asked for so
-// far. It takes bf16 and fp16 without positions, causal attention only of as many queries as keys, windows
-// only of causal attention, rows and heads that are multiples of 16 bytes, and of these what its own check of
-// support takes; that it refused is remembered too. Its backward pass is not deterministic where its fastest
-// kernel is not, as PyTorch's is not by default. Streams may call from several threads.
+// cuDNN on one device or partition, with a plan for each shape, stride, type and direction used so far. It
+// takes calls under these conditions:
+// - bf16 or fp16, without positions;
+// - causal attention with as many queries as keys;
+// - windows only with causal attention;
+// - rows and heads that are multiples of 16 bytes;
+// - cuDNN's own check of support accepts the call.
+// Refusals are remembered too. The backward pass is not deterministic where its fastest kernel is not, as in
+// PyTorch by default. Streams may call from several threads.
 class FusedAttention {
  public:
   virtual ~FusedAttention() = default;
-  // Whether cuDNN took the call: then it is on the context's stream. DeviceError when cuDNN fails.
+  // Whether cuDNN took the call, which is then on the context's stream. DeviceError when cuDNN fails.
   virtual bool run(const Context& context, const AttentionForward& call) = 0;
   virtual bool run(const Context& context, const AttentionBackward& call) = 0;
-  virtual std::int64_t calls() const = 0;  // that it took
+  virtual std::int64_t calls() const = 0;  // number of calls that it took
 };
 
 // nullptr in a build without cuDNN. The partition, if there is one, must outlive it.

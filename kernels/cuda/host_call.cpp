@@ -14,7 +14,7 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// Of those that this process may use: a launcher may have kept it to some.
+// Cores that this process may use: a launcher may have restricted them.
 int cores_per_gpu() {
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess) gpus = 1;
@@ -28,7 +28,7 @@ int cores_per_gpu() {
 }  // namespace
 
 void HostCalls::put(const Call& call, cudaStream_t stream) {
-  static const int threads = cores_per_gpu();  // which run() must not ask CUDA for
+  static const int threads = cores_per_gpu();  // run() must not call CUDA
   auto item = std::make_unique<Item>(Item{call, failure_, threads});
   check(cudaLaunchHostFunc(stream, &HostCalls::run, item.get()), "call on the host");
   item.release();

@@ -11,13 +11,13 @@
 
 namespace rehearse::kernels::cuda {
 
-// By the CPU's kernels, on each GPU's share of the cores of its machine, or as many of them as the process
-// has.
+// Uses the CPU's kernels. Threads: each GPU's share of the cores of its machine, at most those of the
+// process.
 class HostCalls {
  public:
-  // Runs when all that was put on the stream before has ended; what is put after it waits.
+  // Runs after all earlier work of the stream has ended; later work waits for it.
   void put(const Call& call, cudaStream_t stream);
-  // What the first that failed since the last time has thrown, or nothing.
+  // The first exception since the last call, or nothing.
   std::exception_ptr take_failure();
 
  private:

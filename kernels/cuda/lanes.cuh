@@ -1,12 +1,12 @@
-// How does a thread take several neighbours of a row in one access of memory? Two bytes at a time, the threads of a
-// multiprocessor keep too little in flight to use the bandwidth.
+// How does a thread load several neighbours of a row in one memory access? With loads of two bytes, the
+// threads of an SM have too few bytes in flight to use the bandwidth.
 #pragma once
 
 #include "kernels/cuda/common.cuh"
 
 namespace rehearse::kernels::cuda {
 
-// So many of the widest type among the operands that one access is 16 bytes.
+// Elements of one 16-byte access, for the widest type among the operands.
 template <typename... T>
 constexpr int kLanes = 16 / static_cast<int>(std::max({sizeof(T)...}));
 
@@ -26,7 +26,7 @@ struct alignas(sizeof(T) * N) Pack {
   T x[N];
 };
 
-// N elements from `first` on, which lies at a multiple of their bytes: as they are, or as numbers.
+// N elements from `first` on, aligned to their size: unconverted, or as numbers.
 template <int N, typename T>
 __device__ Pack<T, N> load_pack(const T* first) {
   return *reinterpret_cast<const Pack<T, N>*>(first);
@@ -46,7 +46,7 @@ __device__ void store(T* first, const Lanes<N>& lanes) {
   *reinterpret_cast<Pack<T, N>*>(first) = pack;
 }
 
-// Whether every row can be taken N at a time; operands that are not given can.
+// Whether every row can be loaded N elements at a time. Absent operands can.
 template <int N, typename T>
 bool in_packs(const Rows<T>& rows) {
   return rows.data == nullptr || (rows.columns % N == 0 && (rows.stride % N == 0 || rows.rows == 1) &&
@@ -67,7 +67,7 @@ __global__ void packs(std::int64_t rows, std::int64_t columns, Body body) {
   }
 }
 
-// N at a time where body.in_packs<N>() says that its operands allow it, else one by one.
+// N at a time where body.in_packs<N>() allows it, else one by one.
 template <int N, typename Body>
 void for_packs(cudaStream_t stream, std::int64_t rows, std::int64_t columns, const Body& body, const char* what) {
   if (rows * columns == 0) return;

@@ -1,5 +1,5 @@
-// Ranks as processes with one GPU each: NCCL. No collective outlives the death of a rank for long: whoever
-// waits for one asks NCCL and the run's store whether there is still something to wait for.
+// Ranks as processes with one GPU each: NCCL. Collectives end soon after a rank dies: a waiting rank asks
+// NCCL and the run's store whether to go on.
 #include <nccl.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As long as PyTorch's watchdog of NCCL waits.
+// The timeout of PyTorch's NCCL watchdog.
 constexpr double kPatience_s = 600;
 
 double seconds_since(Clock::time_point begin) {
@@ -51,13 +51,13 @@ std::size_t count_of(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.elements());
 }
 
-// The run that connections are of.
+// The run that the connections belong to.
 struct Run {
   std::function<std::string()> ended;               // why it is over, "" while it goes on
-  std::function<void(const std::string&)> give_up;  // with all of its connections, for that reason
+  std::function<void(const std::string&)> give_up;  // aborts all connections, with this reason
 };
 
-// One ncclComm_t that does not block: calls may go on in the background, and can be given up.
+// One non-blocking ncclComm_t: calls may continue in the background, and can be aborted.
 class Connection {
  public:
   Connection(const ncclUniqueId& id, int rank, int size, const Run& run) : run_(run) {
@@ -73,11 +73,11 @@ class Connection {
       or_give_up([&] { settle(ncclCommFinalize(comm_), "end"); });
       ncclCommDestroy(comm_);
     } catch (const DeviceError&) {
-      // It has been given up.
+      // It has been aborted.
     }
   }
 
-  // issue(comm), and what it says settled: NCCL has taken it, though the GPU may not have begun.
+  // Calls issue(comm) and waits until NCCL has accepted the operation. The GPU may not have begun it.
   template <typename Issue>
   void put(const Issue& issue, const char* what) {
     or_give_up([&] {
@@ -86,8 +86,8 @@ class Connection {
     });
   }
 
-  // Ends what is in flight, and what comes: what waits for the GPU, as freeing memory does, would wait for it
-  // for ever.
+  // Ends current and later operations. Otherwise calls that wait for the GPU, such as freeing memory, would
+  // wait forever.
   void abort(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (comm_ == nullptr) return;
@@ -96,7 +96,7 @@ class Connection {
     comm_ = nullptr;
   }
 
-  // Asked while somebody waits for the stream. Throws when there is nothing to wait for any more.
+  // Called while a thread waits for the stream. Throws when waiting has become useless.
   void watch() {
     or_give_up([&] {
       ncclResult_t state = ncclSuccess;
@@ -113,8 +113,8 @@ class Connection {
     std::string reason;
   };
 
-  // Work on comm_, which is lost with all others when it says so: what NCCL frees of one waits for all that
-  // runs on the GPU, and so for what hangs in others.
+  // Runs `work` on comm_. On a Lost exception all communicators are aborted: freeing one of them waits for
+  // all work on the GPU, and so for the others' hanging operations.
   template <typename Work>
   void or_give_up(const Work& work) {
     try {
@@ -128,10 +128,10 @@ class Connection {
     }
   }
 
-  // NCCL may know sooner than the store that a rank is gone, but not which.
+  // NCCL may know sooner than the store that a rank is gone, but not which one.
   [[noreturn]] void fail(const std::string& what) { throw Lost{why_ended(run_.ended, what)}; }
 
-  // Most operations are taken at once: a pause before each of them would be what is timed of small ones.
+  // Most operations are accepted at once. It spins first: a sleep would dominate timings of small operations.
   void settle(ncclResult_t result, const char* what) {
     constexpr auto kPause = std::chrono::microseconds(50);
     constexpr double kSpin_s = 1e-3;
@@ -155,7 +155,7 @@ class Connection {
   const Run& run_;
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;
-  std::string reason_;  // why it was given up
+  std::string reason_;  // why it was aborted
   Clock::time_point issued_ = Clock::now();
 };
 
@@ -259,7 +259,7 @@ class NcclCommunicator : public Communicator {
 
   int rank_, size_;
   std::shared_ptr<Connection> connection_;
-  // Goes before the connection does.
+  // Destroyed before the connection.
   std::shared_ptr<std::function<void()>> watcher_ =
       std::make_shared<std::function<void()>>([this] { connection_->watch(); });
 };
@@ -294,15 +294,15 @@ class NcclWorld : public StoreWorld {
       for (const auto& connection : connections_)
         if (auto still = connection.lock()) live.push_back(std::move(still));
     }
-    // All at once: what NCCL frees of one waits for all that runs on the GPU, and so for what hangs in
-    // others.
+    // All at once: freeing one communicator waits for all work on the GPU, and so for the others' hanging
+    // operations.
     std::vector<std::jthread> threads;
     for (const auto& connection : live)
       threads.emplace_back([&connection, &reason] { connection->abort(reason); });
   }
 
  private:
-  // The first member makes it, the others read it.
+  // The first member makes the id, the others read it.
   ncclUniqueId identity(const std::string& key, bool first) {
     ncclUniqueId id = {};
     if (first) {
@@ -320,7 +320,7 @@ class NcclWorld : public StoreWorld {
 
   const int gpu_ = gpu_of(self(), count_gpus());
   const Run run_{[this] { return ended(); }, [this](const std::string& reason) { abort(reason); }};
-  std::map<std::string, int> connected_;  // how often, by group
+  std::map<std::string, int> connected_;  // number of connections, by group
   std::mutex mutex_;
   std::vector<std::weak_ptr<Connection>> connections_;
 };

@@ -1,4 +1,4 @@
-// One block a vector, which it reads once; sums of squares and of products in fp32.
+// Norms and their gradients: one block a vector, which it reads once. Sums are fp32.
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kWeightGradient = "norm weight gradient";
 
-// Weight and bias of a row's first vector, and how far on those of its next one are, 0 where all share them.
+// Weight and bias of a row's first vector. `step` is the distance to those of the next vector, 0 where all
+// share them.
 template <typename T>
 struct Affine {
   const T *weight, *bias;
@@ -48,7 +49,7 @@ __global__ void input_gradient(Rows<T> dy, Rows<T> in, Affine<T> affine, Rows<T>
     const Vector<N, T> x(in.row(r) + first, width), gradient(dy.row(r) + first, width);
     T* const out = dx.row(r) + first;
     const Moments m = moments_of(x, width, shape);
-    // Of the weighted gradient and the normalised input at one place.
+    // Visits weighted gradient and normalised input at each place.
     const auto each = [&](const auto& body) {
       each_pack<N>(width, [&](int pack, std::int64_t c) {
         const Lanes<N> g = gradient.at(pack, c), factor = load<N>(weight + c), value = x.at(pack, c);
@@ -56,7 +57,7 @@ __global__ void input_gradient(Rows<T> dy, Rows<T> in, Affine<T> affine, Rows<T>
              Lanes<N>::of([&](int i) { return (value.x[i] - m.mean) * m.scale; }));
       });
     };
-    float sums[2] = {};  // of the gradient, and of it times the input
+    float sums[2] = {};  // of the gradient, and of gradient times input
     each([&](std::int64_t /*c*/, const Lanes<N>& g, const Lanes<N>& y) {
       for (int i = 0; i < N; ++i) {
         sums[0] += g.x[i];
@@ -79,7 +80,8 @@ __global__ void all_moments(Rows<T> in, Moments* out, NormShape shape, std::int6
   }
 }
 
-// Of rows that a block keeps whole, dy and input are read once: a thread adds up its own columns over the block's rows.
+// For rows that fit into a block, dy and input are read once. A thread sums its own columns over the block's
+// rows.
 template <int N, int Numbers, typename T>
 __global__ void kept_weight_gradient(Rows<T> dy, Rows<T> in, float* dweight, float* dbias, NormShape shape) {
   __shared__ float part[kThreads * N];
@@ -109,7 +111,7 @@ __global__ void kept_weight_gradient(Rows<T> dy, Rows<T> in, float* dweight, flo
   });
 }
 
-// From the moments of every vector. A row holds the weight's `columns` once, or once in each vector.
+// Uses the moments of every vector. A row holds the weight's `columns` once, or once in each vector.
 template <int N, typename T>
 __global__ void weight_gradient(Rows<T> dy, Rows<T> in, const Moments* all, float* dweight, float* dbias,
                                 NormShape shape, std::int64_t columns) {
@@ -164,8 +166,8 @@ void run(const Context& context, const NormInputGradient& call) {
   });
 }
 
-// What a block adds to memory, 4 bytes a column, is to be little of what it reads, 32 of 8 rows of bf16. As many
-// blocks as kMax are several for each multiprocessor of any GPU.
+// A block adds 4 bytes a column to memory, which must be little compared to the bytes it reads: 32 of 8 rows
+// of bf16. kMax blocks are several for each SM of any GPU.
 template <int N, typename T>
 void keep_and_sum(const Context& context, const Rows<T>& dy, const Rows<T>& in, float* dweight, float* dbias,
                   const NormShape& shape) {
@@ -177,7 +179,7 @@ void keep_and_sum(const Context& context, const Rows<T>& dy, const Rows<T>& in, 
          dbias, shape);
 }
 
-// The moments once more, then sums of columns.
+// Computes the moments again, then sums of columns.
 template <int N, typename T>
 void sum_weight_gradients(const Context& context, const NormWeightGradient& call, const Rows<T>& dy, const Rows<T>& in,
                           Moments* moments, float* dweight, float* dbias) {

@@ -16,7 +16,7 @@ struct Step {
   W* weight;
   const float* scale;
   float rate, beta1, beta2, epsilon, decay;
-  float mean_share, square_share;  // corrections of the moments' start at zero
+  float mean_share, square_share;  // bias corrections of the moments, which start at zero
   template <int N>
   bool in_packs() const {
     return cuda::in_packs<N>(gradient) && cuda::in_packs<N>(mean) && cuda::in_packs<N>(square) &&
@@ -43,7 +43,7 @@ struct Step {
   }
 };
 
-// Each block in double, so that only the sum over blocks rounds.
+// Each block sums in double, so that only the sum over blocks rounds.
 template <int N, typename T>
 __global__ void square_sum(Rows<T> in, float* total) {
   __shared__ double sums[kThreads];

@@ -8,8 +8,8 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// The driver's function of that name, as CUDA 12.5 has it, the first with all of them. Found at run time: a machine without a GPU has no
-// driver to link.
+// The driver's function of that name, as of CUDA 12.5, the first version with all of them. It is looked up at
+// run time: a machine without a GPU has no driver to link.
 template <typename Function>
 Function* driver(const char* name) {
 #if CUDART_VERSION >= 12050
@@ -46,7 +46,7 @@ Partition::~Partition() {
   try {
     REHEARSE_DRIVER(cuGreenCtxDestroy)(context_);
   } catch (const DeviceError&) {
-    // The driver that made it is gone, and so is it.
+    // The driver that made the context is unloaded, and the context with it.
   }
 }
 
@@ -76,12 +76,12 @@ PartitionInUse::~PartitionInUse() {
     CUcontext left = nullptr;
     pop(&left);
   } catch (const DeviceError&) {
-    // The driver that could enter it cannot be left: it is gone.
+    // The driver that entered the context is unloaded.
   }
 }
 
 std::vector<std::unique_ptr<Partition>> divide(int device, int count) {
-  constexpr unsigned kGranularity = 8;  // of Hopper; the driver rounds up to what its GPU has
+  constexpr unsigned kGranularity = 8;  // of Hopper; the driver rounds up for other GPUs
   check(cudaSetDevice(device), "device");
   check(cudaFree(nullptr), "start");  // makes the primary context, which the partitions share
   CUdevResource all = {};

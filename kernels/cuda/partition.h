@@ -1,4 +1,4 @@
-// A GPU's multiprocessors divided among ranks.
+// A GPU's SMs divided among ranks.
 #pragma once
 
 #include <cuda.h>
@@ -9,7 +9,7 @@
 
 namespace rehearse::kernels::cuda {
 
-// Some multiprocessors of a GPU: a green context of its driver (CUDA 12.5 on), in the address space of all.
+// Some SMs of a GPU: a green context of the driver (CUDA 12.5 on). All partitions share one address space.
 class Partition {
  public:
   Partition(int device, CUdevResource multiprocessors);
@@ -18,16 +18,15 @@ class Partition {
   ~Partition();
 
   int multiprocessors() const { return multiprocessors_; }
-  cudaStream_t make_stream() const;  // whose kernels run on them alone
-  CUcontext context() const;         // for libraries that look at the current one
+  cudaStream_t make_stream() const;  // its kernels run on these SMs alone
+  CUcontext context() const;         // for libraries that use the current context
 
  private:
   CUgreenCtx context_ = nullptr;
   int multiprocessors_ = 0;
 };
 
-// While it lives the partition, where there is one, is this thread's current context. DeviceError when it
-// cannot be.
+// While it exists, the partition (if not null) is this thread's current context. DeviceError when that fails.
 class PartitionInUse {
  public:
   explicit PartitionInUse(const Partition* partition);
@@ -39,8 +38,8 @@ class PartitionInUse {
   bool in_use_;
 };
 
-// `count` equal ones, as large as the GPU's granularity allows (8 multiprocessors on Hopper). DeviceMissing
-// when it cannot be divided so, or the driver knows no green contexts.
+// `count` equal partitions, as large as the GPU's granularity allows (8 SMs on Hopper). DeviceMissing when
+// the GPU cannot be divided so, or the driver lacks green contexts.
 std::vector<std::unique_ptr<Partition>> divide(int device, int count);
 
 }  // namespace rehearse::kernels::cuda

@@ -59,7 +59,7 @@ Owned<cublasLtMatmulDesc_t> description(const Multiply& call, int multiprocessor
   set(CUBLASLT_MATMUL_DESC_TRANSB, call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (multiprocessors > 0) set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, std::int32_t{multiprocessors});
   if (call.a.type == Type::fp8_e4m3 && call.b.type == Type::fp8_e4m3) {
-    // Forward GEMMs of fp8 keep their sums in the tensor cores, as Transformer Engine's do.
+    // Forward GEMMs of fp8 accumulate in the tensor cores, as in Transformer Engine.
     set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
   }
   if (call.bias.given()) {
@@ -152,7 +152,7 @@ Product Products::make(const Multiply& call, std::size_t workspace_bytes) const 
 
 void Products::launch(const Context& context, const Multiply& call) {
   const Key key = key_of(call);
-  const std::lock_guard lock(mutex_);  // of the description too, as the bias is another each time
+  const std::lock_guard lock(mutex_);  // guards the description too: the bias pointer changes with each call
   auto known = known_.find(key);
   if (known == known_.end()) known = known_.emplace(key, make(call, context.workspace_bytes)).first;
   const Product& product = known->second;

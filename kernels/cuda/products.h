@@ -17,19 +17,19 @@ void check_blas(cublasStatus_t result, const char* what);
 template <typename T>
 using Owned = std::unique_ptr<std::remove_pointer_t<T>, cublasStatus_t (*)(T)>;
 
-// What cuBLASLt is told of a Multiply, and the algorithm that it chose. Row-major C = op(A) op(B) is
-// column-major C^T = op(B)^T op(A)^T.
+// The cuBLASLt description of a Multiply, and its chosen algorithm. Row-major C = op(A) op(B) is column-major
+// C^T = op(B)^T op(A)^T.
 struct Product {
   Owned<cublasLtMatmulDesc_t> what;
   Owned<cublasLtMatrixLayout_t> first, second, result;  // of b, a and c
   cublasLtMatmulAlgo_t algorithm = {};
 };
 
-// The library's handle and the GEMMs so far: telling and asking it costs more than launching, and shapes
-// come again and again.
+// cuBLASLt's handle and the GEMMs described so far. A description and the choice of an algorithm cost more
+// than a launch, and shapes repeat.
 class Products {
  public:
-  // `multiprocessors`: for how many tiles are chosen; 0: all of the GPU.
+  // `multiprocessors`: number of SMs that tiles are chosen for; 0: all of the GPU.
   explicit Products(int multiprocessors = 0);
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;

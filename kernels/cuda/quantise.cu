@@ -1,4 +1,4 @@
-// fp8 operands: a tile is read once and written by rows, by columns or both.
+// Cast to fp8: a tile is read once and written by rows, by columns or both.
 #include "kernels/cuda/fp8.cuh"
 #include "kernels/cuda/run.h"
 
@@ -29,8 +29,8 @@ struct Extent {
 
 __host__ __device__ constexpr std::int64_t tiles(std::int64_t count) { return (count + kTile - 1) / kTile; }
 
-// Blocks take tiles in turn, and join in one maximum at the end, as all the warps of a tensor would queue for it.
-// Magnitudes are not negative, so that their bits order as they do.
+// Each block loops over tiles and updates the maximum once at the end; updates by every warp would contend.
+// Magnitudes are not negative, so their bits have the same order.
 template <typename From, typename To>
 __global__ void quantize(Extent extent, View<From> in, const float* scale, float* maximum, View<To> rows,
                          View<To> columns) {
@@ -55,7 +55,7 @@ __global__ void quantize(Extent extent, View<From> in, const float* scale, float
       const std::int64_t c = first_column + y, r = first_row + x;
       if (r < extent.rows && c < extent.columns) columns.data[c * columns.stride + r] = To(tile[x][y]);
     }
-    __syncthreads();  // the next tile takes its place
+    __syncthreads();  // before the next tile overwrites it
   }
   if (maximum == nullptr) return;
   largest = block_maximum(largest);
@@ -67,7 +67,7 @@ __global__ void quantize(Extent extent, View<From> in, const float* scale, float
 void run(const Context& context, const Quantize& call) {
   const Extent extent{call.input.rows, call.input.columns};
   if (extent.rows * extent.columns == 0) return;
-  constexpr std::int64_t kMaxBlocks = 2048;  // more than a GPU runs at once
+  constexpr std::int64_t kMaxBlocks = 2048;  // more than run on a GPU at once
   const Type to = call.rows.given() ? call.rows.type : call.columns.given() ? call.columns.type : Type::fp8_e4m3;
   const unsigned blocks = some_blocks(std::min(kMaxBlocks, tiles(extent.rows) * tiles(extent.columns)));
   by_any(call.input.type, [&](auto from) {

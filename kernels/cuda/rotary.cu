@@ -1,4 +1,4 @@
-// Rotary positions, of whole heads or of the parts of latent attention's.
+// Rotary positions, of whole heads or of the rotated parts of latent attention.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/run.h"
 #include "kernels/cuda/scratch.h"
@@ -7,14 +7,14 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// Sines and cosines of a place and its pairs, a row each.
+// Sines and cosines by place and pair; one row a place.
 struct AngleTable {
   float *sines, *cosines;
   std::int64_t half;
 };
 
-// Of every place and pair, once instead of for every head: turns are counted in double, as a long sequence has many.
-// A thread takes kPlaces of a pair, for which it needs the power, most of the work, once.
+// Angles of every place and pair, once for all heads. Angles are computed in double, as a long sequence has
+// many turns. A thread takes kPlaces of a pair, and computes the power, most of the work, once.
 constexpr std::int64_t kPlaces = 8;
 struct Angles {
   DeviceTokens tokens;
@@ -34,7 +34,7 @@ struct Angles {
   }
 };
 
-// What turns the N pairs from `pair` on of a row's token.
+// Rotates the N pairs from `pair` on, for a row's token.
 struct Turning {
   DeviceTokens tokens;
   AngleTable table;
@@ -48,7 +48,7 @@ struct Turning {
 };
 
 Turning make_angles(const Context& context, const Tokens& of, std::int64_t half, float base, bool back) {
-  constexpr std::int64_t kAligned = 64;  // floats, of which any pack's number is a divisor
+  constexpr std::int64_t kAligned = 64;  // floats; a multiple of every pack size
   const std::int64_t aligned = (of.length * half + kAligned - 1) / kAligned * kAligned;
   auto* const sines = static_cast<float*>(
       context.scratch->at_least(static_cast<std::size_t>(2 * aligned) * sizeof(float), context.stream));
@@ -79,11 +79,12 @@ struct Turn {
   }
 };
 
-// Columns of one head, of which a thread takes N that belong together: own ones, values, or pairs.
+// Columns of one head. A thread takes N that belong together: own ones, values, or pairs.
 struct LatentColumns {
   std::int64_t own, half, value;
   __device__ std::int64_t width() const { return own + 2 * half; }
-  // Number c of a head's columns, whose query and key begin at `first` of a row, and its own key and value at `pair`.
+  // Column `c` of head `head`. Its query and key begin at `first` of a row; its own key and value begin at
+  // `pair`.
   struct Place {
     std::int64_t head, c, first, pair;
   };
@@ -131,7 +132,7 @@ struct LatentForward {
   }
 };
 
-// All but the key that the heads share.
+// All gradients except that of the shared key.
 template <typename T>
 struct LatentBackward {
   Rows<T> of_query, of_key, of_value, query, pairs;
@@ -161,8 +162,8 @@ struct LatentBackward {
   }
 };
 
-// What all heads give the key that they share: N pairs of a row, the pairs of all rows numbered through, since those of
-// one row are too few for a warp.
+// The gradient of the shared key, summed over heads: N pairs of a row. Pairs are numbered over all rows,
+// since those of one row are too few for a warp.
 template <typename T>
 struct SharedKeyBackward {
   Rows<T> of_key, shared;

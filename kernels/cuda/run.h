@@ -11,14 +11,14 @@ class Products;
 class FusedAttention;
 class Scratch;
 
-// What a launch needs besides its operands.
+// Everything that a launch needs besides its operands.
 struct Context {
   cudaStream_t stream = nullptr;
-  Products* products = nullptr;  // cuBLASLt and what it was told so far
-  void* workspace = nullptr;     // of this stream alone
+  Products* products = nullptr;  // cuBLASLt with its descriptions
+  void* workspace = nullptr;     // used by this stream only
   std::size_t workspace_bytes = 0;
-  FusedAttention* fused_attention = nullptr;  // nullptr: by our own kernels
-  Scratch* scratch = nullptr;                 // of this stream alone
+  FusedAttention* fused_attention = nullptr;  // nullptr: use our own kernels
+  Scratch* scratch = nullptr;                 // used by this stream only
 };
 
 double clock_hz(int device);  // of the multiprocessors; takes 20 ms

@@ -1,4 +1,4 @@
-// Memory of one stream that grows with what is asked of it.
+// Memory of one stream that grows on demand.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,8 +13,8 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // At least so many bytes, aligned to 256, for what is put on `stream` next: always the same stream, whose
-  // order keeps apart what uses it. What was handed out before may go. OutOfMemory when there is no more.
+  // At least `bytes`, aligned to 256, for the next work on `stream`. The stream must always be the same, as
+  // its order separates the uses. Earlier results become invalid. OutOfMemory when there is no more.
   void* at_least(std::size_t bytes, cudaStream_t stream);
   void release(cudaStream_t stream);
 

@@ -1,9 +1,9 @@
-// SiLU, which stands in MLPs and in state spaces.
+// SiLU, used in MLPs and in state spaces.
 #pragma once
 
 namespace rehearse::kernels::cuda {
 
-// In few enough steps that memory need not wait for it.
+// Fast enough that memory bandwidth stays the limit.
 __device__ inline float sigmoid(float x) { return __fdividef(1.0F, 1 + __expf(-x)); }
 __device__ inline float silu(float x) { return x * sigmoid(x); }
 __device__ inline float silu_slope(float x) {

@@ -1,8 +1,10 @@
-// One head's recurrence on one block: its state stays in registers, tokens pass through shared memory a few at a time.
+// One head's recurrence on one block. The state stays in registers; tokens pass through shared memory a few
+// at a time.
 //
-// Forward and backward are the same recurrence with the parts of its operands swapped: state = decay state + left
-// right^T, of which a kernel wants products with a vector on the right (an output by row of the state) or on the left
-// (by column). Forward, left is delta x and right B; backward in time, left is the gradient of what C read, right C.
+// Forward and backward are the same recurrence with swapped operands: state = decay state + left right^T. A
+// kernel multiplies the state by a vector on the right (an output by row of the state) or on the left (by
+// column). Forward, left is delta x and right is B. Backward in time, left is the gradient of C's output and
+// right is C.
 #pragma once
 
 #include "kernels/cuda/common.cuh"
@@ -11,11 +13,11 @@
 
 namespace rehearse::kernels::cuda {
 
-constexpr int kStateRows = 8;  // of a warp; its lanes take the columns, K each
+constexpr int kStateRows = 8;  // of a warp; each lane takes K columns
 constexpr int kMaxStateThreads = 512;
 constexpr int kSlots = 8;  // tokens in shared memory at a time
 
-// One number of each head, of a type that only the launch knows: read once a block.
+// One number of each head, with a type known only at launch: read once a block.
 struct HeadNumbers {
   const void* data;
   Type type;
@@ -26,7 +28,7 @@ struct HeadNumbers {
   }
 };
 inline HeadNumbers head_numbers(const Tensor& tensor) {
-  by_type(tensor.type, [](auto) {});  // refuses others
+  by_type(tensor.type, [](auto) {});  // throws for other types
   return {tensor.data, tensor.type};
 }
 
@@ -40,7 +42,7 @@ struct ScanInputs {
 
   std::int64_t inner() const { return heads * head_dim; }
 };
-// Of a Scan or a ScanInputGradient.
+// `call` is a Scan or a ScanInputGradient.
 template <typename T, typename Call>
 ScanInputs<T> inputs_of(const Call& call) {
   const ScanShape& shape = call.shape;
@@ -52,7 +54,7 @@ ScanInputs<T> inputs_of(const Call& call) {
           head_numbers(call.skip)};
 }
 
-// The head of this block: what it multiplies by, and where its columns begin.
+// The head of this block: its scalars, and the first columns of its operands.
 template <typename T>
 struct BlockHead {
   std::int64_t sequence, head, group, own, b, c;
@@ -68,12 +70,12 @@ struct BlockHead {
         rate(-expf(in.decay_log[head])),
         skip(in.skip[head]) {}
 
-  // With its bias. softplus() of more than 20 is what it is of, to the last bit.
+  // With its bias. softplus(x) equals x to the last bit above 20.
   __device__ float raw_step(const ScanInputs<T>& in, std::int64_t row) const { return in.step.load(row, head) + bias; }
   __device__ static float delta(float raw) { return raw > 20 ? raw : log1pf(expf(raw)); }
 };
 
-// Which tokens are in shared memory? `count` from place `first` on, forward or backward in time.
+// The tokens in shared memory: `count` from place `first` on, forward or backward in time.
 struct Slots {
   DeviceTokens tokens;
   std::int64_t sequence, first;
@@ -99,8 +101,9 @@ __device__ inline float warp_sum(float value) {
   return value;
 }
 
-// The sums over a warp of each of kStateRows numbers that a lane has: lane l gets that of row l / 4. With each of three
-// exchanges lanes give away the half of their rows that they do not keep, so that nine do for what one row takes five.
+// Sums over a warp of the kStateRows numbers of each lane; lane l gets the sum of row l / 4. In each of three
+// shuffles, lanes give away the half of their rows that they do not keep. That takes nine shuffles, where one
+// row alone takes five.
 __device__ inline float warp_sums(float (&x)[kStateRows], int lane) {
   static_assert(kStateRows == 8);
   for (int kept = kStateRows / 2, offset = 16; kept > 0; kept /= 2, offset /= 2) {
@@ -114,7 +117,7 @@ __device__ inline float warp_sums(float (&x)[kStateRows], int lane) {
   return x[0] + __shfl_xor_sync(0xffffffffU, x[0], 1);
 }
 
-// What a warp holds of the state: kStateRows rows of 32 K columns, lanes side by side.
+// A warp's part of the state: kStateRows rows of 32 K columns, lanes side by side.
 template <int K>
 struct WarpState {
   static constexpr int kColumns = 32 * K;
@@ -127,7 +130,7 @@ struct WarpState {
     for (int j = 0; j < kStateRows; ++j)
       for (int k = 0; k < K; ++k) x[j][k] *= factor;
   }
-  // scale left right^T: `left` of the block's rows, `right` of all columns.
+  // Adds scale left right^T: `left` by the block's rows, `right` by all columns.
   __device__ void add(float scale, const float* left, const float* right) {
     float more[K];
     for (int k = 0; k < K; ++k) more[k] = right[lane() + 32 * k];
@@ -157,7 +160,7 @@ struct WarpState {
   }
 };
 
-// One block a head of a sequence, as many warps as its rows fill.
+// One block for each head of a sequence, with as many warps as its rows need.
 inline Grid by_head(const ScanShape& shape) {
   const auto warps = static_cast<unsigned>((shape.head_dim + kStateRows - 1) / kStateRows);
   return {dim3(static_cast<unsigned>(shape.heads), static_cast<unsigned>(shape.tokens.sequences)), 32 * warps};
@@ -171,7 +174,7 @@ inline void require_scan(const ScanShape& shape, const Tensor& convolved) {
     throw DeviceError("a scan on CUDA: heads are at most 128 wide, states at most 256");
 }
 
-// body(K) with the columns that a lane holds of a state so wide, as a type.
+// body(K) for a state of this width; K is the number of columns of a lane, as a type.
 template <int K>
 struct OfLane {
   static constexpr int kColumns = K;

@@ -1,13 +1,16 @@
-// The gradients of the scan's inputs in two passes, neither of which keeps a state: the gradient of C needs states in
-// the order of time, everything else their gradients against it. Heads of a group add theirs of B and C to fp32 sums by
-// atomicAdd(), in any order.
+// The gradients of the scan's inputs in two passes, neither of which stores a state. The gradient of C needs
+// the states, forward in time. All other gradients need the states' gradients, backward in time. Heads of a
+// group add their gradients of B and C to fp32 sums by atomicAdd(), in any order.
 //
-// The gradient of log(decay_t), w_t, is that of the state, G_t, times what the token found of it, R_t = decay_t
-// state_{t-1}: both at once. But with u_t the gradient of `ungated` and H_t = decay_{t+1} G_{t+1}, G_t = u_t C_t^T +
-// H_t and state_t = R_t + delta_t x_t B_t^T; so w_t = G_t R_t = H_t R_t + u_t^T R_t C_t, and w_{t+1} = H_t state_t =
-// H_t R_t + delta_t x_t^T H_t B_t. Each pass has one of the products by which w_t and w_{t+1} differ, none of which is
-// of a token with itself: where decay is fast they are as small as w. A token whose own decay leaves nothing that fp32
-// could tell found nothing, and begins anew: else what w's before it were rounded to would stay in all that follow.
+// The gradient of log(decay_t), w_t, is G_t R_t: the gradient G_t of the state times R_t = decay_t
+// state_{t-1}. That needs both at once. But let u_t be the gradient of `ungated` and H_t = decay_{t+1}
+// G_{t+1}. Then G_t = u_t C_t^T + H_t and state_t = R_t + delta_t x_t B_t^T. So w_t = G_t R_t = H_t R_t +
+// u_t^T R_t C_t, and w_{t+1} = H_t state_t = H_t R_t + delta_t x_t^T H_t B_t.
+//
+// Each pass computes one of the two terms by which w_t and w_{t+1} differ. Neither is a product of a token
+// with itself: where decay is fast, the terms are as small as w. A token whose own decay leaves nothing that
+// fp32 can represent has R_t = 0, and w starts anew there. Otherwise the rounding errors of earlier w's would
+// stay in all later ones.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/state_space.cuh"
@@ -57,13 +60,12 @@ struct Staged {
     });
   }
 
-  // What the column sums of a slot come to when they are multiplied by a vector: those of the state as the token found
-  // it, and with what it added.
+  // Column sums of a slot, multiplied by a vector: for the state before the token's update, and after it.
   struct Dots {
     float found, whole;
   };
-  // Adds scale x the column sums of the whole state to `to`, of which the token added `left` times `right`. Called by
-  // one warp.
+  // Adds scale x the column sums of the whole state to `to`. The token's own share is `left` times `right`.
+  // Called by one warp.
   __device__ Dots add_columns(int slot, float scale, int width, float* to, float left, const float* right,
                               const float* factor) const {
     Dots dots{0, 0};
@@ -86,7 +88,7 @@ struct Staged {
   }
 };
 
-// In the order of time: the gradients of C and of the gate.
+// Forward in time: the gradients of C and of the gate.
 template <int K, typename T>
 __global__ void __launch_bounds__(kMaxStateThreads) c_gradient(ScanInputs<T> in, ScanGradients<T> all) {
   const Staged<K> staged(shared_floats());
@@ -127,7 +129,7 @@ __global__ void __launch_bounds__(kMaxStateThreads) c_gradient(ScanInputs<T> in,
   }
 }
 
-// Against it: the gradients of x, B, step and, for its sum, decay_log.
+// Backward in time: the gradients of x, B, step and, for its sum, decay_log.
 template <int K, typename T>
 __global__ void __launch_bounds__(kMaxStateThreads) b_gradient(ScanInputs<T> in, ScanGradients<T> all) {
   const Staged<K> staged(shared_floats());
@@ -136,7 +138,7 @@ __global__ void __launch_bounds__(kMaxStateThreads) b_gradient(ScanInputs<T> in,
   __shared__ float raw[kSlots], delta[kSlots], own[kSlots], decay[kSlots], with_b[kSlots], apart[kSlots];
   const BlockHead<T> head(in);
   const int mine = static_cast<int>(threadIdx.x), warp = WarpState<K>::warp();
-  float later = 0;  // w of the token behind the slots
+  float later = 0;  // w of the token after the slots
   WarpState<K> state;
   for (std::int64_t last = in.tokens.length - 1; last >= 0; last -= kSlots) {
     const auto count = static_cast<int>(min(std::int64_t{kSlots}, last + 1));
@@ -148,7 +150,7 @@ __global__ void __launch_bounds__(kMaxStateThreads) b_gradient(ScanInputs<T> in,
       delta[mine] = head.delta(raw[mine]);
       own[mine] = expf(head.rate * delta[mine]);
       apart[mine] = all.found.load(r, head.head);
-      decay[mine] = 0;  // of the token behind, by which the gradient of its state comes here
+      decay[mine] = 0;  // of the following token, whose state's gradient it scales
       if (behind < in.tokens.length)
         decay[mine] = expf(head.rate * head.delta(head.raw_step(in, in.tokens.row(head.sequence, behind))));
     }

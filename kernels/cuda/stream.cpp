@@ -12,10 +12,10 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// What NVIDIA advises for Hopper (cuBLAS library documentation, cublasSetWorkspace).
+// NVIDIA's recommendation for Hopper (cuBLAS library documentation, cublasSetWorkspace).
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
-// Memory of the host that CUDA has not pinned.
+// Whether host memory is not pinned by CUDA.
 bool is_pageable(const void* memory) {
   cudaPointerAttributes attributes = {};
   check(cudaPointerGetAttributes(&attributes, memory), "place of memory");
@@ -50,7 +50,7 @@ void Watch::wait(const std::function<cudaError_t()>& ready) {
   const auto begin = Clock::now();
   cudaError_t state = ready();
   for (; state == cudaErrorNotReady; state = ready()) {
-    cudaGetLastError();  // tells it too, and a library that asks would take it for a failure of its own
+    cudaGetLastError();  // clears it, or a library that checks would take it for its own failure
     if (Clock::now() - begin < kSpin) continue;
     ask();
     std::this_thread::sleep_for(kPause);
@@ -133,7 +133,7 @@ void CudaStream::launch_on_host(const Call& call) {
 
 void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
   put([&](cudaStream_t stream) {
-    // CUDA blocks until it has filled such memory, and would do so for ever where a collective hangs before.
+    // CUDA blocks until it has filled such memory. It would block forever where an earlier collective hangs.
     if (bytes > 0 && is_pageable(to)) watch_->wait([stream] { return cudaStreamQuery(stream); });
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copy");
   });

@@ -1,4 +1,4 @@
-// A stream of a GPU, and who must be asked while it is waited for.
+// A stream of a GPU, and the watchers that are asked while a thread waits for it.
 #pragma once
 
 #include <exception>
@@ -14,13 +14,13 @@
 
 namespace rehearse::kernels::cuda {
 
-// Waiting that ends when the GPU hangs in a collective whose other ranks are gone: every watcher is asked
-// again and again, and throws when it gives up.
+// A wait that ends when the GPU hangs in a collective whose other ranks are gone. Every watcher is called
+// repeatedly, and throws when it gives up.
 class Watch {
  public:
-  // Goes when its owner goes.
+  // Removed when its owner is destroyed.
   void add(std::weak_ptr<std::function<void()>> watcher);
-  // Until ready() is cudaSuccess; it must say cudaErrorNotReady before.
+  // Waits until ready() is cudaSuccess; it must return cudaErrorNotReady before.
   void wait(const std::function<cudaError_t()>& ready);
 
  private:
@@ -31,14 +31,14 @@ class Watch {
 
 class CudaEvent : public Event {
  public:
-  // `failure`: what stands before it has not been put.
+  // `failure`: an operation before the event could not be put.
   CudaEvent(cudaStream_t stream, std::shared_ptr<Watch> watch, std::exception_ptr failure);
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
   ~CudaEvent() override;
   void wait() override;
   double seconds_since(Event& earlier) override;
-  // What a stream waits for; throws the failure that stands before it.
+  // The event to wait for. Throws the failure of an earlier operation.
   cudaEvent_t get() const;
 
  private:
@@ -49,7 +49,7 @@ class CudaEvent : public Event {
 
 class CudaStream : public Stream {
  public:
-  // Takes `stream`; its own where there is none.
+  // Uses `stream`; creates one where it is null.
   CudaStream(int device, Products& products, FusedAttention* fused_attention, cudaStream_t stream = nullptr);
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;

@@ -1,5 +1,5 @@
-// Gradients of parameters are summed by many threads at once and in any order: in fp32, as sums of 16 bits soon
-// stop growing, and rounded once a call, as the CPU does.
+// Many threads sum gradients of parameters, in any order. Sums are fp32, as 16-bit sums soon stop growing,
+// and are rounded once a call, as on the CPU.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ struct AddSums {
   }
 };
 
-// sum(rows of each of the gradients, memory), which adds to them by atomicAdd(); those that are not given have no
-// data. They are of one type. `memory` is as much as the kernels ask for besides.
+// Calls sum(rows of each of the gradients, memory), which accumulates by atomicAdd(). Absent gradients have
+// no data. All have one type. `memory` has memory_bytes for the kernels' own use.
 template <std::size_t N, typename Sum>
 void sum_in_fp32(const Context& context, const std::array<Tensor, N>& gradients, const Sum& sum, const char* what,
                  std::size_t memory_bytes = 0) {

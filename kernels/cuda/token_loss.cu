@@ -6,8 +6,8 @@ namespace rehearse::kernels::cuda {
 
 namespace {
 
-// The same number for every thread of the block, of one pass (Milakov and Gimelshein 2018, Online normalizer
-// calculation for softmax, algorithm 3).
+// Computed in one pass; every thread of the block gets the result (Milakov and Gimelshein 2018, Online
+// normalizer calculation for softmax, algorithm 3).
 template <int N, typename T>
 __device__ float log_sum_of_exponentials(Rows<T> logits, std::int64_t r) {
   float largest = -INFINITY, sum = 0;

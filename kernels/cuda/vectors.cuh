@@ -1,4 +1,5 @@
-// What does a norm need of a vector? Its elements, which a block reads once and keeps in registers, their mean and scale.
+// Vectors of a norm: a block reads the elements once and keeps them in registers, and computes mean and
+// scale.
 #pragma once
 
 #include <cstring>
@@ -13,13 +14,14 @@ struct Moments {
   float mean, scale;
 };
 
-// Packs of a vector that a thread keeps: 64 bytes of the narrowest type, or so few that registers hold what they are.
+// Packs of a vector that a thread keeps: 64 bytes of the narrowest type, or fewer where registers hold
+// numbers.
 template <int N>
 constexpr int kKept = N == 1 ? 8 : 32 / N;
 template <int N>
 constexpr std::int64_t kMaxKept = std::int64_t{kThreads} * kKept<N> * N;  // elements of a vector, by a block
 
-// each(i) of 0 to Count - 1, written out, so that i may choose registers.
+// each(i) for i from 0 to Count - 1, unrolled, so that i can index registers.
 template <int... I, typename Each>
 __device__ void unrolled(std::integer_sequence<int, I...> /*counts*/, const Each& each) {
   (each(I), ...);
@@ -29,7 +31,7 @@ __device__ void unrolled(const Each& each) {
   unrolled(std::make_integer_sequence<int, Count>(), each);
 }
 
-// each(which of this thread's, column) for every pack of N elements of a vector that is this thread's.
+// each(pack of this thread, column) for every pack of N elements that this thread handles.
 template <int N, typename Each>
 __device__ void each_pack(std::int64_t width, const Each& each) {
   const std::int64_t first = std::int64_t{threadIdx.x} * N, step = std::int64_t{blockDim.x} * N;
@@ -39,8 +41,8 @@ __device__ void each_pack(std::int64_t width, const Each& each) {
   for (std::int64_t c = first + kKept<N> * step; c < width; c += step) each(kKept<N>, c);
 }
 
-// The same pack, of which the compiler forgets that it was numbers before: those take twice its registers until their
-// next use, and blocks that a multiprocessor has no registers for keep nothing in flight.
+// The same pack, but the compiler forgets its conversion to numbers. Converted numbers take twice the
+// registers until their next use. Blocks that an SM has no registers for have no loads in flight.
 template <typename T, int N>
 __device__ Pack<T, N> packed(Pack<T, N> pack) {
   if constexpr (sizeof(T) < sizeof(unsigned) && sizeof(pack) % sizeof(unsigned) == 0) {
@@ -52,8 +54,7 @@ __device__ Pack<T, N> packed(Pack<T, N> pack) {
   return pack;
 }
 
-// The packs of a vector that are this thread's. Of a vector wider than a block keeps, the others are read whenever they
-// are asked for.
+// This thread's packs of a vector. For a vector wider than a block keeps, the others are read at each use.
 template <int N, typename T>
 class Vector {
  public:
@@ -71,7 +72,7 @@ class Vector {
   Pack<T, N> kept_[kKept<N>];
 };
 
-// Each over the whole block; every thread gets them.
+// Each sum over the whole block; every thread gets them.
 template <int V>
 __device__ void block_sums(float (&sums)[V]) {
   __shared__ float of_warps[kThreads / 32][V];
@@ -87,7 +88,7 @@ __device__ void block_sums(float (&sums)[V]) {
   for (unsigned warp = 0; warp < blockDim.x / 32; ++warp) unrolled<V>([&](int v) { sums[v] += of_warps[warp][v]; });
 }
 
-// Squares are of what the numbers are off their mean: of sums of squares little would be left where that is far from 0.
+// Squares are of the distance from the mean: sums of squares lose precision where the mean is far from 0.
 template <int N, typename T>
 __device__ Moments moments_of(const Vector<N, T>& x, std::int64_t width, const NormShape& shape) {
   const float share = 1 / static_cast<float>(width);
@@ -110,7 +111,8 @@ bool in_packs(const Rows<T>& rows, std::int64_t groups) {
   return in_packs<N>(rows) && rows.columns / groups % N == 0;
 }
 
-// One block a vector, of as many threads as have four packs of so many each; blocks along y take a group each.
+// One block a vector, with as many threads as have four packs of so many each; blocks along y take a group
+// each.
 template <typename T>
 Grid by_vector(const Rows<T>& rows, const NormShape& shape, int lanes) {
   constexpr std::int64_t kWarp = 32, kPacks = 4;

@@ -1,4 +1,4 @@
-// How small and how large may a number of an input be? One entry for each kind of quantity. The bounds lie
+// How small and how large may a number of an input be? One entry for each kind of quantity. The bounds are
 // far beyond any hardware, and no quotient or product of them leaves the range of a double.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace rehearse {
 struct Bounds {
   Dimension dimension = Dimension::one;
   double least = 0, most = 0;
-  bool or_zero = false;  // 0 is legal too: it stands for "none" or "no limit"
+  bool or_zero = false;  // 0 is legal too: it means "none" or "no limit"
 
   bool hold(double value) const { return (value >= least && value <= most) || (or_zero && value == 0); }
 };
@@ -33,12 +33,12 @@ inline constexpr Bounds kStepTime{Dimension::seconds, 1e-12, 1e30};  // of a who
 
 }  // namespace physical
 
-inline constexpr double kMaxClipGrad = 1e9;  // no gradients are clipped to a longer norm
+inline constexpr double kMaxClipGrad = 1e9;  // largest norm that gradients are clipped to
 
 // "from 1 kB/s to 1 PB/s", "0, or from 1 to 1e+18 1/s".
 std::string to_string(const Bounds& bounds);
 
-// The bound that a value outside is nearest to, with its unit: "1 kB/s".
+// The bound nearest to a value outside, with its unit: "1 kB/s".
 std::string nearest_bound(const Bounds& bounds, double value);
 
 }  // namespace rehearse

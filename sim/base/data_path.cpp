@@ -39,7 +39,7 @@ std::vector<std::string> data_names(const std::string& folder) {
 
 namespace {
 
-// Names of the data like this one, and the file of this name in the working directory.
+// Similar names of the data, and the file of this name in the working directory.
 std::vector<std::string> similar(const std::string& name, const std::vector<std::string>& names) {
   std::vector<std::string> found = similar_names(name, names);
   for (const std::string& file : {name, name + ".json"})
@@ -67,7 +67,7 @@ std::string find_data_file(const std::string& what, const std::string& folder,
     throw InputError(
         {"", what, every, fmt::format("asked for \"{}\"", name_or_path), join(similar(name_or_path, names))});
   Violation violation = unreadable(name_or_path, why, what);
-  // A name with an ending or a folder that it has not.
+  // The name with a wrong ending or folder.
   const std::string stem = fs::path(name_or_path).stem().string();
   if (std::ranges::find(names, stem) != names.end()) violation.nearest = stem;
   throw InputError(violation);

@@ -21,8 +21,8 @@ std::string all_of(const std::vector<Violation>& violations) {
   return join(lines, "\n");
 }
 
-// Letters that one has and the other lacks, the more of the two: each needs an edit of its own. Letters that
-// share their last five bits count as one.
+// A lower bound of the edit distance: the letters that one text has and the other lacks, in the larger
+// direction. Each needs an edit of its own. Letters with equal last five bits count as one.
 std::size_t least_edits(const std::string& a, const std::string& b) {
   std::array<int, 32> surplus{};
   for (const char letter : a) ++surplus[static_cast<unsigned char>(letter) % surplus.size()];
@@ -33,7 +33,7 @@ std::size_t least_edits(const std::string& a, const std::string& b) {
   return std::max(lacking, beyond);
 }
 
-// Of no interest where it is `bound` or more, which is then the answer.
+// The edit distance, or `bound` where it is at least that.
 std::size_t edit_distance(const std::string& a, const std::string& b, std::size_t bound) {
   if (least_edits(a, b) >= bound) return bound;
   std::vector<std::size_t> row(b.size() + 1);
@@ -51,7 +51,7 @@ std::size_t edit_distance(const std::string& a, const std::string& b, std::size_
   return row.back();
 }
 
-// Inputs are quoted in messages, whatever they hold: the middle of a long text is left out.
+// Inputs are quoted in messages, whatever they contain; the middle of a long text is omitted.
 std::string shown(std::string_view text) {
   constexpr std::size_t kMax = 1600, kEnds = 700;
   if (text.size() <= kMax) return printable(text);
@@ -77,7 +77,7 @@ InputError::InputError(std::vector<Violation> violations)
     : std::runtime_error(all_of(violations)), violations_(std::move(violations)) {}
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongestName = 1000;  // an input may put a whole file in a name's place
+  constexpr std::size_t kLongestName = 1000;  // an input may have a whole file in a name's place
   if (name.size() > kLongestName) return "";
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;

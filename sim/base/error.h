@@ -1,4 +1,5 @@
-// What is said when an input breaks a rule: where, which rule, the values met, and the nearest legal ones.
+// How is a broken rule of an input reported? With its place, the rule, the values, and the nearest legal
+// ones.
 #pragma once
 
 #include <stdexcept>
@@ -16,8 +17,8 @@ struct Violation {
   std::string nearest;  // nearest legal values, e.g. "vpp = 1 or 5 with pp = 16"
 };
 
-// "file:pointer: rule (values); nearest legal: ..." on one line; of long texts the ends, control characters
-// as \xNN.
+// "file:pointer: rule (values); nearest legal: ..." on one line. Long texts are shortened to their ends;
+// control characters are \xNN.
 std::string to_string(const Violation& violation);
 
 // A user's mistake; the program ends with exit code 2 after printing every violation.

@@ -1,9 +1,9 @@
-// With which code does the program end?
+// With which exit code does the program end?
 #pragma once
 
 namespace rehearse {
 
-// As promised to scripts.
+// Scripts rely on these.
 enum ExitCode {
   kDone = 0,
   kFailure = 1,

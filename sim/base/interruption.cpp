@@ -13,7 +13,7 @@ namespace rehearse {
 
 namespace {
 
-// What a signal handler may read.
+// Variables that a signal handler may read.
 std::atomic<int> noting = 0;  // parts of the work that note a signal
 std::atomic<bool> interrupted = false, has_unfinished = false;
 std::array<char, PATH_MAX> unfinished{};

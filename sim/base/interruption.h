@@ -5,16 +5,17 @@
 
 namespace rehearse {
 
-// From the first line of main: it ends at once, with exit code 130. A signal that whoever started the program
-// had it ignore stays ignored.
+// Called first in main: a signal ends the program at once, with exit code 130. A signal that the parent
+// process had set to be ignored stays ignored.
 void end_when_interrupted();
 
-// For work that keeps what it has: from here on the first signal is only noted, the second ends the program.
+// For work that can keep partial results: from here on the first signal is only noted, the second ends the
+// program.
 void note_interruption();
 bool is_interrupted();
 
-// The same for one part of the work, while it lives. Unless note_interruption() or another part still notes
-// signals, the next signal after it ends the program.
+// The same for one part of the work, during its lifetime. After it, the next signal ends the program, unless
+// note_interruption() or another part still notes signals.
 class NotedInterruption {
  public:
   NotedInterruption();
@@ -23,7 +24,7 @@ class NotedInterruption {
   NotedInterruption& operator=(const NotedInterruption&) = delete;
 };
 
-// The unfinished file that goes when the program is ended so; "" for none.
+// The unfinished file to remove when a signal ends the program; "" for none.
 void remove_when_interrupted(const std::string& path);
 
 }  // namespace rehearse

@@ -12,7 +12,7 @@ namespace {
 struct KnownKind {
   JsonKind kind;
   const char* name;
-  const char* reader;  // what takes such a file; {} is its name
+  const char* reader;  // the command that reads such a file; {} is its name
 };
 
 constexpr std::array kKinds = {
@@ -28,7 +28,7 @@ const KnownKind& known(JsonKind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
-// The program's own files say what they are; of others the keys tell.
+// The program's own files name their schema; other files are recognised by their keys.
 std::optional<JsonKind> kind_of(const Json& json) {
   const auto has = [&](const char* key) { return json.contains(key); };
   if (has("schema") && json["schema"].is_string()) {

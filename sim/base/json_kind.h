@@ -1,4 +1,4 @@
-// Is a JSON file of the kind that is wanted in its place?
+// Is a JSON file of the expected kind?
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@ namespace rehearse {
 
 enum class JsonKind { scenario, model, cluster, profile, report, trace, plans };
 
-// InputError where the file is of another kind, with what reads it. What cannot be told from its keys passes.
+// InputError where the file is of another kind, with the command that reads it. A file that its keys do not
+// identify passes.
 void require_kind(const Json& json, const std::string& file, JsonKind wanted);
 
 }  // namespace rehearse

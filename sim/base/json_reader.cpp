@@ -16,15 +16,15 @@ namespace {
 
 constexpr int kDeepest = 64;
 
-// Of the search for each key among those before it, which keep their order in a list.
+// Limit of the search for each key among earlier ones, which are in an ordered list.
 constexpr std::int64_t kMaxComparisons = 50'000'000;
 
-// Refuses, while the text is parsed, what would exhaust stack, memory or time.
+// During parsing, refuses input that would exhaust stack, memory or time.
 class Guard {
  public:
   Guard(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
 
-  // Is what was parsed kept?
+  // Whether to keep the parsed value.
   bool note(int depth, Json::parse_event_t event, const Json& parsed) {
     if (depth > kDeepest) fail(fmt::format("JSON nests deeper than {}", kDeepest));
     switch (event) {
@@ -66,12 +66,12 @@ class Guard {
 
   const std::string& path_;
   const JsonLimits& limits_;
-  bool repeats_ = false;  // some object says a key twice
+  bool repeats_ = false;  // some object has a key twice
   std::int64_t values_ = 0, comparisons_ = 0;
   std::array<std::int64_t, kDeepest + 2> keys_{};
 };
 
-// Parses once more, so that other files need not keep their keys; comments may repeat theirs.
+// Parses again, so that other files need not record their keys. Comments may repeat theirs.
 void refuse_repeated_keys(const std::string& text, const std::string& path) {
   std::array<std::set<std::string>, kDeepest + 2> met;
   std::string repeated;
@@ -88,7 +88,7 @@ void refuse_repeated_keys(const std::string& text, const std::string& path) {
     throw InputError({path, "", "an object has a key twice", "found \"" + repeated + "\" again", ""});
 }
 
-// Flags and TOML may hold inf and nan, which JSON writes as null.
+// Flags and TOML may contain inf and nan, which JSON writes as null.
 std::string shown(const Json& found) {
   const bool finite = !found.is_number_float() || std::isfinite(found.get<double>());
   return finite ? found.dump() : fmt::format("{}", found.get<double>());
@@ -106,7 +106,7 @@ Json parse_json(const std::string& text, const std::string& path, const JsonLimi
     if (guard.repeats_keys()) refuse_repeated_keys(text, path);
     return json;
   } catch (const nlohmann::json::exception& error) {
-    // What the library calls the error, in brackets, says nothing to the user.
+    // The library's name of the error, in brackets, has no meaning for the user.
     const std::string said = error.what();
     const std::size_t end = said.starts_with('[') ? said.find("] ") : std::string::npos;
     throw InputError(

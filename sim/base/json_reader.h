@@ -1,5 +1,5 @@
-// Strict reading of JSON input: every value is asked for by name, type and range; what nobody asked for is an
-// error.
+// Strict reading of JSON input: every value is requested by name, type and range. Keys that nobody requested
+// are an error.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,22 @@ namespace rehearse {
 
 using Json = nlohmann::ordered_json;
 
-// The most that a file may hold: what is larger is no input of this kind, and would take memory and time that
-// nobody meant to spend.
+// Limits of a file. A larger one is not an input of this kind, and would take unexpected memory and time.
 struct JsonLimits {
   std::size_t bytes = 16'000'000;
   std::int64_t values = 1'000'000;
   bool repeated_keys = false;  // in one object, where the last one counts
-  // Keys that an object below the first keeps: further ones are passed over. -1: all.
+  // Keys that an object below the first keeps; additional ones are skipped. -1: all.
   std::int64_t kept_keys = -1;
 };
 inline constexpr JsonLimits kTraceLimits = {64'000'000, 8'000'000, true};
 
-// Reads and parses a whole file; InputError names the file, line and column of a syntax error, a key that an
-// object says twice, or the limit that is exceeded.
+// Reads and parses a whole file. InputError names the file, line and column of a syntax error, a repeated key
+// of an object, or the exceeded limit.
 Json read_json_file(const std::string& path, const JsonLimits& limits = {});
 
-// One JSON object at a place in a file. Every accessor throws InputError with that place. No number is read
-// without its bounds.
-// Copies share the record of which keys were read.
+// One JSON object at a place in a file. Every accessor throws InputError with that place. Every number is
+// read with bounds. Copies share the record of which keys were read.
 class JsonReader {
  public:
   static JsonReader open(const std::string& path);
@@ -57,18 +55,18 @@ class JsonReader {
                           std::int64_t most) const;
   double number(const std::string& key, double least, double most) const;
   double number_or(const std::string& key, double fallback, double least, double most) const;
-  // The same of what has a unit: a number in SI units, an array of them, or text as "50GB/s".
+  // The same for values with a unit: a number in SI units, an array of them, or text such as "50GB/s".
   double number(const std::string& key, const Bounds& bounds) const;
   double number_or(const std::string& key, double fallback, const Bounds& bounds) const;
   std::vector<double> numbers(const std::string& key, const Bounds& bounds) const;
   double quantity(const std::string& key, const Bounds& bounds) const;
-  // The number `found`, which stands at `key` below this object.
+  // The number `found`, at `key` below this object.
   double within(const std::string& key, const Json& found, const Bounds& bounds) const;
   bool boolean_or(const std::string& key, bool fallback) const;
   std::string text(const std::string& key) const;
   std::string text_or(const std::string& key, const std::string& fallback) const;
 
-  // The enum value whose name stands at `key`; the error lists the names and the nearest one.
+  // The enum value with the name at `key`; the error lists the names and the nearest one.
   template <typename Enum>
   Enum choice(const std::string& key, const std::map<std::string, Enum>& names) const {
     const std::string name = text(key);
@@ -86,14 +84,14 @@ class JsonReader {
     return has(key) ? choice(key, names) : fallback;
   }
 
-  // Keys that were never read, but for comments, and the nearest key that was, "" where none is near.
+  // Keys that were never read, without comments, and the nearest key that was read, "" where none is near.
   std::vector<std::pair<std::string, std::string>> unread() const;
 
   // Throws for the first key that was never read, with the nearest key that was. Keys starting with '_' are
   // comments.
   void reject_unknown() const;
 
-  // Keys that were asked for, present or not.
+  // Keys that were requested, present or not.
   const std::set<std::string>& asked() const { return *read_; }
 
   [[noreturn]] void fail(const std::string& key, const std::string& rule, const std::string& values = "",

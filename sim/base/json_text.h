@@ -1,4 +1,4 @@
-// What does a text of JSON hold that did not come from a file of its own?
+// How is JSON parsed from a text that is not a file of its own?
 #pragma once
 
 #include "base/json_reader.h"

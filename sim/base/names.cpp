@@ -26,7 +26,7 @@ std::vector<std::string> similar_names(const std::string& name, const std::vecto
   if (name.empty() || name.size() > kLongestAsked) return {};
   const std::string asked = in_lower_case(name);
   std::vector<std::string> small, left = candidates;
-  // Shorter names come first: they add least to the name that was asked for.
+  // Shorter names come first: they differ least from the requested name.
   std::ranges::stable_sort(left, {}, [](const std::string& each) { return each.size(); });
   for (const std::string& each : left) small.push_back(in_lower_case(each));
   std::vector<std::string> found;

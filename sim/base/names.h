@@ -1,4 +1,4 @@
-// Which known names are like one that nobody knows?
+// Which known names are similar to an unknown one?
 #pragma once
 
 #include <array>
@@ -8,18 +8,18 @@
 
 namespace rehearse {
 
-// ASCII letters alone.
+// Changes only ASCII letters.
 std::string in_lower_case(std::string text);
 
-// At most `most` candidates like `name`, best first: equal but for the case of letters, beginning with it,
-// near by edit distance (nearest_name()), containing it.
+// At most `most` candidates similar to `name`, best first: equal except for case, beginning with it, near by
+// edit distance (nearest_name()), containing it.
 std::vector<std::string> similar_names(const std::string& name, const std::vector<std::string>& candidates,
                                        std::size_t most = 3);
 
-// "a, b, c" of few names. Of many, those like `name` come first and the rest is counted: "c, a and 58 more".
+// "a, b, c" for few names. Of many, similar ones come first and the rest is counted: "c, a and 58 more".
 std::string some_names(const std::vector<std::string>& names, const std::string& name);
 
-// A list of more names is not printed whole in a message.
+// A longer list of names is not printed completely in a message.
 inline constexpr std::size_t kMaxListed = 12;
 
 // The values of an enum by their names.

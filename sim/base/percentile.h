@@ -1,4 +1,4 @@
-// Which value do so many of a list's not exceed?
+// Which value is a given percentile of a list?
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// On the line between the two nearest of `ascending` values, which are not empty; share 0.5: the median.
+// Interpolated between the two nearest of `ascending` values, which must not be empty; share 0.5: the median.
 inline double percentile(const std::vector<double>& ascending, double share) {
   const double at = share * static_cast<double>(ascending.size() - 1);
   const auto below = static_cast<std::size_t>(at);

@@ -1,4 +1,4 @@
-// How far is work that is done row by row, and is work without rows still going on?
+// How is the progress of long work shown, with rows and without?
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How quantities are written: "400Gbps" and "50GB/s" in, SI doubles inside, readable text out.
+// How are quantities written? "400Gbps" and "50GB/s" as input, SI doubles inside, readable text as output.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ enum class Dimension {
   bytes_per_second,  // B/s family as above, and bps, kbps, Mbps, Gbps, Tbps (bits)
   seconds,           // s, ms, us, ns
   flops,             // FLOPS, MFLOPS, GFLOPS, TFLOPS, PFLOPS, EFLOPS
-  microseconds,      // written as numbers only, as those below
+  microseconds,      // written as numbers only, like those below
   per_second,
   hertz,
   one,  // no unit: a share, a ratio, a count
@@ -21,10 +21,11 @@ enum class Dimension {
 // The whole text as a finite decimal number; nothing for "0x1p3", "inf", "1e400" or "3 us".
 std::optional<double> parse_decimal(std::string_view text);
 
-// The value in SI, or nothing when the text is no such quantity. A unit is required; "0" alone is accepted.
+// The value in SI, or nothing when the text is not such a quantity. A unit is required; "0" alone is
+// accepted.
 std::optional<double> parse_quantity(std::string_view text, Dimension dimension);
 
-// What a quantity of this dimension may look like, for error messages.
+// Examples of a quantity of this dimension, for error messages.
 std::string_view examples(Dimension dimension);
 
 std::string format_bytes(double bytes);            // "12.3 GB" (powers of 1000)

@@ -1,4 +1,4 @@
-// Which files did an answer come from, and would it come out the same today?
+// Which files did an answer use, and are they unchanged?
 #pragma once
 
 #include <map>
@@ -7,17 +7,17 @@
 
 namespace rehearse {
 
-// Of a text: 64 bits as 16 hexadecimal digits, FNV-1a over words of 8 bytes, whose halves are mixed.
+// Digest of a text: 64 bits as 16 hexadecimal digits, FNV-1a over words of 8 bytes, whose halves are mixed.
 std::string digest(const std::string& text);
 
-// Of the executable that runs: another build has another one.
+// Digest of the running executable: another build has another one.
 const std::string& program_digest();
 
-// By name, the digest of what was read. A file that ships with the program is "data:topologies/x.json"
-// wherever the data lies; a folder that was listed has its names; what could not be read has "none".
+// Digests by name. A file that ships with the program is "data:topologies/x.json" wherever the data is
+// installed. A listed folder has the digest of its names; an unreadable file has "none".
 using FileDigests = std::map<std::string, std::string>;
 
-// While it lives, it notes what this thread reads; an outer one notes it too.
+// During its lifetime, it records the files that this thread reads; an outer record does too.
 class ReadRecord {
  public:
   ReadRecord();
@@ -33,14 +33,14 @@ class ReadRecord {
   ReadRecord* outer_;
 };
 
-// Whoever reads tells the records of its thread; whoever keeps what came of reading tells again when it gives
-// that away.
+// Readers call these for the records of their thread. A cache of read values calls them again when it returns
+// a value.
 void note_read(const std::string& path, const std::string& text);
 void note_unread(const std::string& path);
 void note_listed(const std::string& folder, const std::vector<std::string>& names);
 void note_read(const FileDigests& files);
 
-// What a record would hold of that name now. A stream that this process has not read has "none".
+// The current digest for that name, as in a record. A stream that this process has not read has "none".
 std::string digest_now(const std::string& name);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// How does the program speak to a person? Names stand in what it says as inputs have them, and steer no
+// How does the program print messages for a person? Names appear as in the inputs, but cannot control the
 // terminal.
 #pragma once
 
@@ -12,13 +12,14 @@
 
 namespace rehearse {
 
-// Talk that cannot be delivered changes nothing of what was to be done: the exit code still tells.
+// A message that cannot be written does not fail the work; the exit code still reports it.
 inline void print_talk(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }
 
-// As fmt::print(), with control characters but line breaks as \xNN. Never throws for want of a stderr.
+// Like fmt::print(), with control characters except line breaks as \xNN. Never throws because stderr is
+// missing.
 template <typename... Args>
 void say(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {
   const std::string text = printable(fmt::format(format, std::forward<Args>(args)...), true);
@@ -31,7 +32,7 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
   say(stdout, format, std::forward<Args>(args)...);
 }
 
-// What a verb answers: for a person, or as JSON, which has escapes of its own.
+// A verb's answer: for a person, or as JSON, which has its own escapes.
 inline void print_answer(const std::string& text, bool json) {
   fmt::print("{}", json ? text : printable(text, true));
 }

@@ -30,7 +30,7 @@ namespace {
       {path, "", fmt::format("a file of this kind has at most {} bytes", most_bytes), "", "a smaller file"});
 }
 
-// One name for a file, by whatever path it is called.
+// One name for a file, for all paths that lead to it.
 std::string whole_path(const std::string& path) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
@@ -41,7 +41,7 @@ struct ReadFiles {
   std::mutex mutex;
   std::set<std::string> paths;
   std::mutex stream_mutex;
-  std::map<std::string, std::string> streams;  // what each said, by stream_name()
+  std::map<std::string, std::string> streams;  // text of each, by stream_name()
 };
 
 ReadFiles& read_files() {
@@ -74,7 +74,7 @@ std::string reason(int error) {
   return error == ENOENT ? kNoSuchFile : std::strerror(error);
 }
 
-// Why a file of this kind is not read; "" for a regular one.
+// The reason why a file of this kind is not read; "" for a regular one.
 std::string why_not(const struct stat& kind) {
   if (S_ISREG(kind.st_mode)) return "";
   if (S_ISDIR(kind.st_mode)) return kIsFolder;
@@ -82,13 +82,13 @@ std::string why_not(const struct stat& kind) {
                                 : "a device or socket";
 }
 
-// Names that lead to one descriptor are one.
+// All names of one descriptor map to one name.
 std::string stream_name(const std::string& path) {
   if (path == "-" || path == "/dev/stdin") return "0";
   return path.substr(path.rfind('/') + 1);
 }
 
-// All that comes until the end; `path` is named in errors.
+// All data until the end; errors name `path`.
 std::string read_to_end(int file, const std::string& path, std::size_t most_bytes) {
   std::string text;
   std::array<char, 1 << 16> block;
@@ -106,7 +106,8 @@ std::string read_to_end(int file, const std::string& path, std::size_t most_byte
   }
 }
 
-// Opened anew, so that a file is read from its beginning; standard input as it stands, which may be a socket.
+// Opened again, so that a file is read from its beginning. Standard input is used directly, as it may be a
+// socket.
 std::string read_stream(const std::string& path, std::size_t most_bytes) {
   ReadFiles& files = read_files();
   const std::lock_guard lock(files.stream_mutex);
@@ -124,8 +125,8 @@ std::string read_stream(const std::string& path, std::size_t most_bytes) {
   return text;
 }
 
-// What the path leads to is asked before it is opened, as to open some devices is to steer them; and again
-// afterwards, as it may be another file by then. To open a pipe does not wait for its writer.
+// The file's kind is checked before it is opened, as opening some devices has effects. It is checked again
+// afterwards, as it may have been replaced. Opening a pipe does not wait for its writer.
 std::string read_file(const std::string& path, std::size_t most_bytes) {
   if (const std::string why = why_unreadable(path); !why.empty()) fail_to_read(path, why);
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));

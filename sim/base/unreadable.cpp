@@ -15,9 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxEntries = 10'000;  // of a folder that are looked at
+constexpr std::size_t kMaxEntries = 10'000;  // of a folder that are examined
 
-// Names in a folder, sorted; those that begin with a dot are left out.
+// Names in a folder, sorted, without those that begin with a dot.
 std::vector<std::string> entries_of(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -30,7 +30,7 @@ std::vector<std::string> entries_of(const fs::path& folder) {
   return names;
 }
 
-// Files of the program's data that have such a name.
+// Files of the program's data with such a name.
 std::vector<std::string> shipped_like(const fs::path& path) {
   std::vector<std::string> files;
   for (const char* folder : {"scenarios", "scenarios/models", "topologies", "calibrate/profiles"}) {
@@ -59,7 +59,7 @@ Violation missing(const fs::path& path, const std::string& what) {
           join(similar_files(path))};
 }
 
-// A file that may have been meant is one of text.
+// The user may have meant a text file in the folder.
 Violation folder_instead(const fs::path& path, const std::string& what) {
   constexpr std::size_t kMaxShown = 3;
   std::vector<std::string> files;

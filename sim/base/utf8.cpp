@@ -23,7 +23,7 @@ struct CodeRange {
   std::uint32_t first, last;
 };
 
-// Characters that a terminal or a page obeys rather than shows.
+// Characters that control a terminal or a page instead of being shown.
 constexpr std::array kSteering = {
     CodeRange{0x00, 0x1f},       CodeRange{0x7f, 0x9f},  // control characters (Unicode's category Cc)
     CodeRange{0xad, 0xad},                               // soft hyphen

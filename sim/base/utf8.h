@@ -1,4 +1,4 @@
-// Is this text? JSON and terminals take no other.
+// Is this valid, printable text? JSON and terminals accept no other.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace rehearse {
 
-// Bytes of the character that the text begins with (UTF-8, RFC 3629); 0 where it begins with none.
+// Bytes of the first character (UTF-8, RFC 3629); 0 where the text does not begin with one.
 std::size_t utf8_size(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-// Does this whole character steer a terminal or a page instead of being shown: control characters, marks of
-// direction, what has no width?
+// Whether this character controls a terminal or a page instead of being shown: control characters, direction
+// marks, zero-width characters.
 bool steers(std::string_view character);
 
-// The text as a terminal may show it: characters that steer it and bytes that are no
-// character as \xNN. Line breaks stay where `lines` are shown.
+// The text in a form that is safe for a terminal: controlling characters and invalid bytes become \xNN. Line
+// breaks stay with `lines`.
 std::string printable(std::string_view text, bool lines = false);
 
 }  // namespace rehearse

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWorthALine = 0.02;
 constexpr std::int64_t kMaxOpsOfDefault =
-    400'000;  // microbatches x stages that are run once more for each default
+    400'000;  // microbatches x stages; larger runs are not repeated for each default
 
 std::string name_of_flag(const std::string& key) {
   for (const Flag& flag : scenario_flags())

@@ -100,7 +100,7 @@ CalibrationRequest make_request(const CalibrateOptions& options) {
   return request;
 }
 
-// Processes that were started, parts of a GPU, or one device alone: no worlds.
+// Opens started processes, partitions of a GPU, or one device alone (no worlds).
 DeviceSet open_here(const CalibrateOptions& options, const CalibrationRequest& request) {
   const DeviceKind kind = options.on_cpu() ? DeviceKind::cpu : DeviceKind::cuda;
   try {
@@ -114,7 +114,7 @@ DeviceSet open_here(const CalibrateOptions& options, const CalibrationRequest& r
   }
 }
 
-// What the output file holds already, or a profile without samples.
+// The profile in the output file, or a profile without samples.
 Profile profile_to_continue(const CalibrateOptions& options, const CalibrationRequest& request,
                             const kernels::DeviceFacts& facts) {
   if (!options.fresh && std::filesystem::exists(options.output)) {
@@ -166,7 +166,7 @@ void require_options(const CalibrateOptions& options) {
                       "--device cuda without a launcher"});
 }
 
-// A process that takes part in the messages of the first one.
+// For processes other than the first: takes part in its messages.
 int take_part(const CalibrationRequest& request, kernels::Device& device) {
   Profile nothing;
   return calibrate(device, request, std::move(nothing)).complete ? kDone : kInterrupted;

@@ -76,7 +76,7 @@ double distance(const Agreement& agreement) {
   return std::abs(std::log(agreement.ratio));
 }
 
-// One line a table, then the samples that differ most.
+// One line a table, then the samples with the largest differences.
 void print_agreement(std::vector<Agreement> all) {
   std::size_t within = 0;
   for (std::size_t first = 0; first < all.size();) {

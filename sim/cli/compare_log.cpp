@@ -18,7 +18,7 @@ std::size_t warm_up(int asked, std::size_t steps) {
   return steps < 2 ? 0 : std::max<std::size_t>(1, steps / 10);
 }
 
-// Samples of a step, tokens of a sample, GPUs: as the report's plan has them.
+// Samples of a step, tokens of a sample, and GPUs, from the report's plan.
 struct Size {
   double samples, tokens, gpus;
 };
@@ -31,7 +31,7 @@ Size size_of(const JsonReader& report) {
           static_cast<double>(report.object("cluster").integer("gpus", 1, kMax))};
 }
 
-// The global batch that a log's rate and step time tell, unless by their rounding it is the report's.
+// The global batch that a log's rate and step time imply; the report's, where it matches within rounding.
 double batch_of(const TrainingLog& log, const LoggedStep& step, double of_report) {
   constexpr double kRounding = 0.02;
   if (log.global_batch) return static_cast<double>(*log.global_batch);
@@ -46,7 +46,7 @@ double step_time(const LoggedStep& step, const Size& size) {
   return size.samples * size.tokens / (step.tokens_per_s_per_gpu.value_or(0) * size.gpus);
 }
 
-// Of rates, those that the log prints; the others follow from it.
+// The quantities; rates that the log does not print are derived from those that it prints.
 std::vector<Quantity> quantities_of(const TrainingLog& log, const LoggedStep& step, const Size& size) {
   const double seconds = step_time(step, size);
   const double by_gpus = step.tokens_per_s.value_or(step.tokens_per_s_per_gpu.value_or(0) * size.gpus);
@@ -66,8 +66,8 @@ std::vector<Quantity> quantities_of(const TrainingLog& log, const LoggedStep& st
   return quantities;
 }
 
-// GPUs that the log's rates of samples and of one GPU's tokens go together with, at the report's sequence; 0:
-// it does not print both, or they are those of the log.
+// The number of GPUs that matches the log's rates of samples and of tokens a GPU, at the report's sequence
+// length. 0 where the log lacks one of these rates, or they match the log's own GPUs.
 double gpus_of_rates(const LoggedStep& step, const Size& logged) {
   constexpr double kRounding = 0.02;
   if (!step.samples_per_s || !step.tokens_per_s_per_gpu) return 0;

@@ -1,4 +1,4 @@
-// What does a report have to be compared with in the log of a real run?
+// Which quantities of a real run's log can be compared with a report?
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace rehearse {
 
 struct LogSide {
   ComparedRun run;
-  std::vector<std::string> of_other_work;  // quantities that batch or GPUs keep from being compared
+  std::vector<std::string> of_other_work;  // not comparable, as batch or GPUs differ
 };
 
 // The side of a log: medians after `warmup` logged steps (-1: a tenth of them, at least one where there are
-// several), in the quantities of the report. Rates follow from the global batch and the GPUs that the log
-// says; from the report's where it says none, as the length of a sequence does. What differs stands in the
-// plan and the cluster of the run's report, and is said on standard error with what else must be known.
+// several), as quantities of the report. Rates use the global batch and the GPUs of the log, or the report's
+// where the log has none; the sequence length is the report's. Differences are in the plan and the cluster of
+// the run's report, and are printed on standard error with further notes.
 LogSide read_log_side(const std::string& file, int warmup, const Side& report);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// What is printed for a shell asks the program itself for each word, so that it knows the names of today.
+// The printed shell script asks the program for each word, so that it always knows the current names.
 #include <fmt/core.h>
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// Files where the program has no words. COMP_WORDS holds "=" as a word of its own.
+// Completes files where the program has no words. COMP_WORDS contains "=" as a separate word.
 constexpr const char* kBash = R"(_rehearse() {
   local word words=()
   while IFS= read -r word; do words+=("${word%%$'\t'*}"); done < <(

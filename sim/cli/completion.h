@@ -1,4 +1,4 @@
-// How does a shell ask which words may stand next?
+// How does a shell ask for the possible next words?
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// `completion words -- WORD...`: prints the words that may stand in the place of the last one, each with a
-// tab and what it is. False, and prints nothing, of any other command line.
+// `completion words -- WORD...`: prints the words that can replace the last one, each with a tab and a
+// description. Returns false, and prints nothing, for any other command line.
 bool answers_completion(const Verb& program, const std::vector<std::string>& words);
 
 }  // namespace rehearse

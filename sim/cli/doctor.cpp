@@ -20,8 +20,8 @@ namespace rehearse {
 
 namespace {
 
-// A shared library that may be missing: the driver and NCCL are looked for where they run, not where we were
-// built.
+// A shared library that may be missing. The driver and NCCL are looked up on the running machine, not on the
+// build machine.
 class Library {
  public:
   explicit Library(const char* name) : handle_(dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {}

@@ -44,7 +44,7 @@ DeviceKind kind_of(const ExecuteVerb& verb) {
   return verb.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu;
 }
 
-// The plan can be run here, under the conditions that are asked for.
+// Throws unless the plan can run here under the requested conditions.
 void require_executable(const Experiment& experiment, const ScenarioSource& source) {
   std::vector<Violation> found = not_executable(experiment.model, experiment.plan);
   for (Violation& violation : found)
@@ -68,8 +68,8 @@ bool is_emulated(const ExecuteVerb& verb, Precision precision) {
   return kind_of(verb) == DeviceKind::cpu && precision != Precision::fp32;
 }
 
-// What is emulated is computed in fp32: with its peak and its GEMMs' times, where cluster and profile know
-// no others.
+// Emulated precisions compute in fp32. They use fp32's peak and GEMM times where cluster and profile have no
+// others.
 void emulate(Experiment& experiment) {
   const std::string wide = to_string(Precision::fp32), narrow = to_string(experiment.plan.precision);
   for (Gpu* gpu : {&experiment.cluster.gpu, &experiment.profile.gpu}) {
@@ -81,7 +81,7 @@ void emulate(Experiment& experiment) {
     if (kind.starts_with(wide)) experiment.profile.gemm.emplace(narrow + kind.substr(wide.size()), samples);
 }
 
-// What it emulates it cannot time.
+// Emulated kernels cannot be timed.
 void require_timed(const ExecuteVerb& verb, Precision precision) {
   if (!is_emulated(verb, precision)) return;
   throw InputError({"", "--predict", "the CPU emulates 16-bit numbers: only fp32 can be timed on it",
@@ -89,7 +89,7 @@ void require_timed(const ExecuteVerb& verb, Precision precision) {
                     "--precision fp32, or no --predict"});
 }
 
-// Ranks share the memory of a CPU, and of a GPU that they divide: there they have one context.
+// Ranks share the memory of a CPU, and of a GPU that they divide. In the latter case they share one context.
 void require_memory(const Report& predicted, const Cluster& cluster, const DeviceSet& device_set) {
   const kernels::DeviceFacts device = device_set.devices.front()->facts();
   const bool is_cpu = device.kind == "cpu", shared = is_cpu || device_set.devices.size() > 1;
@@ -110,14 +110,14 @@ void require_memory(const Report& predicted, const Cluster& cluster, const Devic
                                  is_cpu ? "machine" : "GPU", format_bytes(device.memory_bytes)));
 }
 
-// Kernels are timed on a machine that does nothing else.
+// Kernels must be timed on an otherwise idle machine.
 void require_alone() {
   if (const kernels::Launched by = kernels::launched(); by.size > 1)
     throw InputError({"", "--predict", "times kernels in one process before it executes",
                       fmt::format("{} processes under {}", by.size, by.launcher), "without " + by.launcher});
 }
 
-// What every process knows before it runs.
+// Data that every process prepares before it runs.
 struct Prepared {
   Json source;
   Scenario scenario;
@@ -177,14 +177,13 @@ Report report_of(const ExecuteVerb& verb, const Prepared& run, const Schedule& s
   facts.warnings.insert(facts.warnings.end(), run.scenario.notes.begin(), run.scenario.notes.end());
   const Preparation& ready = run.predicted.preparation;
   const Plan& plan = run.training.plan;
-  // Of the whole schedule, where that of the timeline is cut short: ops keep their index.
+  // Tasks of the whole schedule, also where the timeline is truncated: ops keep their index.
   const Tasks tasks = derive_tasks(run.training.schedule, plan, {Fold::none, plan.one_queue, false});
   return make_report(timeline, schedule, tasks, run.training.model, plan, ready.work, ready.prices.times,
                      facts);
 }
 
-// A trace of what had ended before the run failed. Each process keeps its own: rank 0 may be the one that is
-// gone.
+// A trace of the ops that ended before the run failed. Each process writes its own, as rank 0 may be gone.
 void keep_partial(const ExecuteVerb& verb, const Prepared& run, int rank, const PartialRun& partial) {
   if (verb.show.trace.empty() || partial.timeline.ranks.empty()) return;
   const std::string file = rank == 0 ? verb.show.trace : fmt::format("{}.rank{}", verb.show.trace, rank);
@@ -240,7 +239,7 @@ int show(const ExecuteVerb& verb, const Prepared& run, const Execution& executio
   std::_Exit(is_interrupted() ? kInterrupted : kFailure);
 }
 
-// Before the run. A profile that is continued was an input before.
+// Called before the run. A profile to be continued was read earlier.
 void require_outputs(const ExecuteVerb& verb) {
   const ShowOptions& show = verb.show;
   const std::string& profile = verb.predict.profile_out;

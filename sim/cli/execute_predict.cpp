@@ -82,7 +82,7 @@ std::vector<VerbOption> predict_options(PredictOptions& options) {
 
 bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,
                        const std::function<bool()>& stopped) {
-  // Where ranks are threads on cores, one core tells the times of all.
+  // Where ranks are threads on cores, the times of one core serve for all.
   DeviceSet device_set =
       device == DeviceKind::cuda ? open_device_set(experiment.plan, device, 0) : one_device(device);
   const Ranks ranks{std::move(device_set.devices), std::move(device_set.worlds), false};

@@ -1,5 +1,5 @@
-// How close does the prediction come? What execute --predict does besides executing: times what the profile
-// lacks beforehand, compares afterwards.
+// How accurate is the prediction? Additional steps of execute --predict: it times the profile's missing
+// samples first, and compares afterwards.
 #pragma once
 
 #include <functional>
@@ -13,21 +13,21 @@ namespace rehearse {
 
 struct PredictOptions {
   bool wanted = false;
-  bool fresh = false;       // time all here, whatever the profile knows
-  std::string profile_out;  // where the profile is kept; one that exists is continued
+  bool fresh = false;       // time all kernels here, whatever the profile has
+  std::string profile_out;  // file of the profile; an existing one is continued
   std::string fail_above;
   double seconds = 0.3;  // for each kernel and message
 };
 std::vector<VerbOption> predict_options(PredictOptions& options);
 
-// Times what the experiment asks for and its profile lacks where a rank would run it: kernels and messages on
-// cores, on a GPU, or on the parts of one that ranks divide among them. A profile of another device is not
-// continued but replaced. False when `stopped` said so before the end. InputError when the kept profile is of
-// another device, kernels::DeviceMissing without the device.
+// Times the samples that the experiment needs and its profile lacks, where a rank would run them: on cores,
+// on a GPU, or on the partitions of one GPU. A profile of another device is replaced, not continued. Returns
+// false when `stopped` was true before the end. InputError when the kept profile is of another device,
+// kernels::DeviceMissing without the device.
 bool calibrate_missing(Experiment& experiment, const PredictOptions& options, DeviceKind device,
                        const std::function<bool()>& stopped);
 
-// Shows both runs as compare does, `more` beside the executed report; the exit code is compare's.
+// Shows both runs as compare does, with `more` added to the executed report. Returns compare's exit code.
 int show_predicted(const ShowOptions& show, const PredictOptions& options, const Iteration& predicted,
                    const Shown& executed, const Json& more);
 

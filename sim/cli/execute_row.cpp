@@ -16,8 +16,8 @@ namespace rehearse {
 
 namespace {
 
-// Paths in a scenario file are relative to it, those of flags and of the executed scenario, a stream, to the
-// working directory.
+// Paths in a scenario file are relative to it. Paths in flags, and in the executed scenario (a stream), are
+// relative to the working directory.
 Json self_contained(const ScenarioSource& source) {
   Json json = source.json;
   const auto lead = [&](Json& named, const std::string& pointer) {
@@ -33,7 +33,7 @@ Json self_contained(const ScenarioSource& source) {
   return json;
 }
 
-// Exit status of this program run anew with these words; it ends with its parent.
+// Exit status of a new process of this program with these words. It ends with its parent.
 int run(const std::vector<std::string>& words, const TemporaryFile& out, const TemporaryFile& err) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -52,7 +52,7 @@ int run(const std::vector<std::string>& words, const TemporaryFile& out, const T
   return status;
 }
 
-// The report of the executed scenario; std::runtime_error with what it said when it fails.
+// The report of the executed scenario; std::runtime_error with its error output when it fails.
 Json execute(const Json& scenario, const ExecuteRows& options) {
   const TemporaryFile given(scenario.dump()), out, err;
   const int status = run({"rehearse", "execute", fmt::format("/proc/self/fd/{}", given.handle()), "--device",

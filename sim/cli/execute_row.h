@@ -1,4 +1,4 @@
-// What does a row of a sweep come to when it is also executed?
+// How is a row of a sweep also executed?
 #pragma once
 
 #include "scenario/flags.h"
@@ -14,9 +14,9 @@ struct ExecuteRows {
 };
 std::vector<VerbOption> execute_row_options(ExecuteRows& options);
 
-// A row that is done, with `executed_step_time_s`, `executed_bubble_fraction` and the errors of the
-// prediction in its report: the scenario is executed by this program in a process of its own, whose failure
-// is the row's. Other rows are returned as they are.
+// Adds `executed_step_time_s`, `executed_bubble_fraction` and the prediction's errors to the report of a
+// finished row. The scenario is executed by this program in a process of its own; its failure becomes the
+// row's. Other rows are returned unchanged.
 Row with_executed(Row row, const ScenarioSource& source, const ExecuteRows& options);
 
 }  // namespace rehearse

@@ -32,7 +32,7 @@ void print_topics() {
   for (const Topic& topic : topics()) say("  {:<10} {}\n", topic.name, topic.question);
 }
 
-// Before anything is simulated for it.
+// Called before any simulation.
 void require_topic(const std::string& asked) {
   std::vector<std::string> names;
   for (const Topic& topic : topics()) names.push_back(topic.name);
@@ -42,7 +42,7 @@ void require_topic(const std::string& asked) {
                     fmt::format("found \"{}\"", asked), join(similar_names(asked, names))});
 }
 
-// Whose passes over a microbatch take longest.
+// The stage whose passes over a microbatch take longest.
 int longest_stage(const OpTimes& times) {
   const auto seconds = [](const StageTimes& stage) {
     return stage.forward.total() + stage.backward_input.total() + stage.backward_weight.total();
@@ -50,7 +50,7 @@ int longest_stage(const OpTimes& times) {
   return static_cast<int>(std::ranges::max_element(times.stages, {}, seconds) - times.stages.begin());
 }
 
-// How the schedule that was found differs from the best named one.
+// Differences between the schedule found and the best named one.
 std::string beside_named(const Scenario& scenario, const Iteration& found) {
   const FoundSchedule& search = *scenario.found_schedule;
   std::string text = "\n" + in_words(search);
@@ -64,7 +64,7 @@ std::string beside_named(const Scenario& scenario, const Iteration& found) {
                     {name_in_words(search.named->plan), other.preparation.schedule, other.timeline});
 }
 
-// The exit code.
+// Returns the exit code.
 int explain_topic(ExplainOptions options) {
   if (options.topic.empty()) {
     print_topics();

@@ -17,7 +17,7 @@ struct ExportOptions {
 // The verb of a format, with every scenario flag and -o.
 Verb format_verb(const std::string& name, const std::string& help, ExportOptions& options);
 
-// To the file that -o names, or standard output.
+// Writes to the file of -o, or to standard output.
 void write_export(const ExportOptions& options, const std::string& text);
 
 std::vector<Verb> export_plan_verbs();   // schedule, megatron, deepspeed, torchtitan

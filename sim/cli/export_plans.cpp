@@ -15,7 +15,7 @@ struct ScheduleOptions : ExportOptions {
   std::string form = "compute";
 };
 
-// Of an order that was read its compute ops, of the plan's the order itself.
+// For an order that was read: its compute ops. For the plan's own: the order itself.
 Schedule compute_form(const Experiment& experiment) {
   if (!experiment.order) return make_order(experiment.plan);
   Schedule order = *experiment.order;

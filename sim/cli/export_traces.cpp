@@ -22,7 +22,7 @@ struct TraceOptions : ExportOptions {
 
 struct Exported {
   Iteration run;
-  int code = kDone;  // 3 where the plan does not fit and may not
+  int code = kDone;  // 3 where the plan must fit and does not
 };
 
 Exported simulated(const TraceOptions& options) {
@@ -41,7 +41,7 @@ Json chrome_trace(const Iteration& run) {
   return Json::parse(text.str());
 }
 
-// The folder that -o names, made when it is not there.
+// The folder of -o, created when missing.
 std::filesystem::path folder(const ExportOptions& options) {
   if (options.output.empty())
     throw InputError({"command line", "-o", "is required: a folder, for one file per rank", "", "-o traces"});

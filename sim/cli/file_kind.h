@@ -1,4 +1,4 @@
-// Is a file named as what will be written into it?
+// Does a file's name match the kind of data that will be written to it?
 #pragma once
 
 #include <fmt/core.h>
@@ -11,8 +11,8 @@
 
 namespace rehearse {
 
-// For a flag that writes one kind of picture or page: why a file of another kind's ending is not taken. Any
-// other name goes.
+// For a flag that writes one kind of picture or page: the reason to refuse a name with the ending of another
+// kind. Any other name is accepted.
 inline std::function<std::string(const std::string&)> named_as(const std::string& own) {
   return [own](const std::string& file) {
     constexpr std::array kEndings = {".svg", ".png", ".html", ".pdf", ".jpg", ".jpeg", ".json", ".csv"};

@@ -26,13 +26,13 @@ struct GoodputOptions {
   bool json = false;
 };
 
-// Fewer failures leave the mean to chance; more take long to simulate.
+// With fewer failures the mean is unreliable; more take long to simulate.
 constexpr double kFewestFailures = 10, kMaxFailures = 20000;
 
 constexpr double kMinDays = 0.01, kMaxDays = 3650;
 
-// What to ask instead: days that cover as many failures, or where none of those allowed do, a GPU that fails
-// as often as they need.
+// The suggested change: days that cover enough failures. Where no allowed number does, a GPU failure rate
+// that suffices.
 std::string nearest_legal(const GoodputOptions& options, double fewest_days, double most_days) {
   const double gpu_hours_a_day = static_cast<double>(options.gpus) * kDay / kHour;
   if (fewest_days > kMaxDays)

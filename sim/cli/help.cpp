@@ -22,7 +22,7 @@ std::vector<std::string> without_help_verb(std::vector<std::string> words) {
 }
 
 void print_help(const std::string& text) {
-  // What goes to a file or a pager is broken, too: a page of lines of any length is hard to read.
+  // Output to a file or a pager is wrapped too: long lines are hard to read.
   constexpr std::size_t kColumnsOfAPage = 100;
   const std::size_t columns = terminal_columns();
   fmt::print("{}", help_in_columns(text, columns == 0 ? kColumnsOfAPage : columns));
@@ -31,7 +31,7 @@ void print_help(const std::string& text) {
 Verb help_verb() {
   Verb verb{"help", "what a verb does, with its flags and examples"};
   verb.add({{"verb"},
-            [](const std::vector<std::string>&) {},  // without_help_verb() takes it
+            [](const std::vector<std::string>&) {},  // without_help_verb() handles it
             "the verb, and the format of import, export or calibrate; left out: all verbs",
             "[VERB]"});
   verb.footer =

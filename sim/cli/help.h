@@ -1,4 +1,4 @@
-// How does a user ask what a verb does, and how is the answer laid out?
+// How does a user ask for the help of a verb, and how is it laid out?
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ struct HelpFlag {
 };
 const std::vector<HelpFlag>& help_flags();
 
-// `help VERB` is `VERB --help`, and `help` is `--help`; other words stay as they are.
+// Changes `help VERB` to `VERB --help`, and `help` to `--help`; other words are unchanged.
 std::vector<std::string> without_help_verb(std::vector<std::string> words);
 
-// As wide as the terminal.
+// Uses the terminal's width.
 void print_help(const std::string& text);
 
 }  // namespace rehearse

@@ -19,7 +19,7 @@ namespace rehearse {
 
 namespace {
 
-// More than any script, configuration or log holds.
+// More than any script, configuration or log has.
 constexpr std::size_t kMaxBytes = 64'000'000;
 
 struct ImportOptions {
@@ -37,8 +37,8 @@ int gpus_of(const GivenFlags& given) {
   return static_cast<int>(std::clamp<std::int64_t>(value.get<std::int64_t>(), 0, 1 << 30));
 }
 
-// Beside a scenario that is written to a file stands a config.json of its own, named after it; else the model
-// stands in the scenario.
+// A scenario that is written to a file gets a config.json of its own beside it, named after it. Otherwise the
+// model is part of the scenario.
 Json place_of_model(const ImportOptions& options, const Json& model) {
   if (options.output.empty() || options.output == "-") return model;
   const std::filesystem::path scenario(options.output);
@@ -47,8 +47,8 @@ Json place_of_model(const ImportOptions& options, const Json& model) {
   return file.filename().string();
 }
 
-// Where it names a model, a cluster and the number of GPUs it is a whole scenario: its rules are checked now.
-// A value that no flag gives comes from the file.
+// A scenario with a model, a cluster and the number of GPUs is complete, so its rules are checked now. A
+// value that no flag sets comes from the file.
 void require_legal(const ScenarioSource& source, const GivenFlags& given) {
   for (const char* key : {"model", "cluster", "gpus"})
     if (!source.json.contains(key)) return;
@@ -66,7 +66,8 @@ void require_legal(const ScenarioSource& source, const GivenFlags& given) {
   }
 }
 
-// Accumulation of so many microbatches, on the data-parallel ranks that the GPUs leave.
+// Sets the global batch from the number of accumulated microbatches, with the data-parallel ranks that the
+// GPUs allow.
 void write_batch(std::int64_t accumulation, Json& scenario, std::vector<std::string>& notes) {
   Json& plan = scenario["plan"];
   if (accumulation == 0 || plan.contains("global_batch")) return;
@@ -85,7 +86,7 @@ void write_batch(std::int64_t accumulation, Json& scenario, std::vector<std::str
   }
 }
 
-// What the command line says of the file. Words with "=" are variables of a script, others its arguments.
+// The command line's data for the import. Words with "=" are variables of a script, others its arguments.
 ImportRequest request_of(const ImportOptions& options) {
   ImportRequest request;
   request.gpus = gpus_of(options.given);
@@ -108,8 +109,8 @@ ImportRequest request_of(const ImportOptions& options) {
   return request;
 }
 
-// What of the configuration is approximated is said wherever the scenario is used; what the command line
-// lacks, here alone.
+// Approximations of the configuration are reported wherever the scenario is used. Missing parts of the
+// command line are reported only here.
 void import(const ImportOptions& options, const LaunchKind& kind, Imported imported) {
   require_apart({options.output});
   if (options.strict) require_known(imported, options.given.file);
@@ -176,7 +177,7 @@ std::vector<VerbOption> import_options(ImportOptions& options) {
   return all;
 }
 
-// `kind`: nullptr where the file decides. All share the options, which may also stand before the kind.
+// `kind`: nullptr where the file decides. All verbs share the options, which may also precede the kind.
 Verb verb_of_kind(const std::string& name, const std::string& help, const LaunchKind* kind,
                   const std::shared_ptr<ImportOptions>& options) {
   Verb verb{name, help, import_options(*options)};

@@ -1,4 +1,4 @@
-// What does `import` answer, option by option?
+// How does `import` report the options, one by one?
 #pragma once
 
 #include <string>

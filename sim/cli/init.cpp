@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-// JSON has no comments: keys that begin with _ are read by nobody.
+// JSON has no comments: no reader uses keys that begin with _.
 constexpr const char* kScenario = R"json({
   "_about": "A scenario: one training run to rehearse. Keys that begin with _ are comments. A flag overrides this file; `rehearse simulate --help` lists the other keys as flags.",
   "schema": "rehearse.scenario/1",
@@ -71,7 +71,7 @@ void write_scenario(const InitOptions& options) {
   const std::string text = options.schema ? scenario_schema().dump(2) + "\n" : kScenario;
   if (options.output.empty() || options.output == "-")
     return write_file("-", [&](std::ostream& out) { out << text; });
-  // A scenario that somebody filled in is not worth less than a new one.
+  // A scenario that a user has edited must not be lost.
   if (!options.force && std::filesystem::is_regular_file(options.output))
     throw InputError(
         {"command line", "-o", "exists and is not overwritten", options.output, "another file, or --force"});

@@ -1,4 +1,4 @@
-// How many threads or processes may work side by side?
+// How many threads or processes may run concurrently?
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace rehearse {
 
-// --jobs N, 0 until it is given. `what`: of what there are N.
+// --jobs N, 0 when not given. `what` describes the N jobs.
 VerbOption jobs_option(int& jobs, const std::string& what);
 
-// As many as were asked for, else one for each core.
+// The requested number, else one for each core.
 int jobs_or_cores(int jobs);
 
 }  // namespace rehearse

@@ -18,7 +18,7 @@ struct ListOptions {
   bool json = false;
 };
 
-// Columns two spaces apart, cut to the terminal's width: what is piped stays whole.
+// Columns two spaces apart, cut to the terminal's width. Piped output is complete.
 void print_columns(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const std::vector<std::string>& row : rows)

@@ -10,14 +10,14 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kOftenGood = 65536;  // where PyTorch's GradScaler and DeepSpeed begin
+constexpr double kOftenGood = 65536;  // initial value of PyTorch's GradScaler and DeepSpeed
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& rule, const std::string& values,
                          const std::string& nearest) {
   throw InputError({"command line", flag, rule, values, nearest});
 }
 
-// "dynamic": none.
+// "dynamic" has none.
 std::optional<double> static_scale(const std::string& text) {
   if (text == "dynamic") return {};
   double scale = 0;

@@ -1,4 +1,4 @@
-// How does the user say by how much the loss of a plan in fp16 is scaled, and what is said of it after a run?
+// Which flags set the loss scaling of fp16 plans, and how is it reported after a run?
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace rehearse {
 
-// As given; Megatron-LM's names.
+// Values as given; Megatron-LM's names.
 struct LossScaleFlags {
   std::optional<std::string> loss_scale;  // "dynamic" or a number
   std::optional<double> initial_loss_scale, min_loss_scale;
@@ -19,14 +19,13 @@ struct LossScaleFlags {
 };
 std::vector<VerbOption> loss_scale_options(LossScaleFlags& flags);
 
-// InputError when a value is out of range, or flags are given beside others that leave them no meaning.
+// InputError when a value is out of range, or other flags make a given flag meaningless.
 LossScaling loss_scaling_of(const LossScaleFlags& flags, const Plan& plan);
 
-// "loss scale 65536 after the last step; 3 of 7 steps skipped", with the end of a line; "" where none is
-// scaled.
+// "loss scale 65536 after the last step; 3 of 7 steps skipped", with a line end; "" without loss scaling.
 std::string loss_scale_line(const Execution& execution);
 
-// What a reader of the times of `warmup` and more steps must know; "" without skipped steps that are counted.
+// A warning for readers of the times after `warmup` steps; "" where no counted step was skipped.
 std::string skipped_warning(const Execution& execution, int warmup);
 
 }  // namespace rehearse

@@ -1,5 +1,4 @@
-// The program: parses the command line, runs one verb, and turns what went wrong into a message and an exit
-// code.
+// The program: parses the command line, runs one verb, and turns errors into a message and an exit code.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -87,14 +86,14 @@ int run(int argc, char** argv) {
   }
 }
 
-// A stream that the shell closed stays one that cannot be written: the next file to be opened would take its
-// number, and the talk would land in it.
+// A standard stream that the shell closed must stay unwritable. Otherwise the next opened file would get its
+// number, and messages would go into that file.
 void keep_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) < 0) open("/dev/null", O_RDONLY);  // takes the lowest number: this one
 }
 
-// What was printed has arrived, or the program has failed.
+// Flushes the output; the program fails when it was not written.
 int after_printing(int exit_code) {
   if (std::cout.flush() && std::fflush(stdout) == 0) return exit_code;
   if (exit_code != kFailure) say(stderr, "rehearse: cannot write to standard output\n");
@@ -107,7 +106,7 @@ int after_printing(int exit_code) {
 
 int main(int argc, char** argv) {
   rehearse::keep_standard_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no more is an error of the write
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is a write error
   rehearse::end_when_interrupted();
   rehearse::remember_command(argc, argv);
   return rehearse::after_printing(rehearse::run(argc, argv));

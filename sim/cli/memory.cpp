@@ -30,12 +30,12 @@ std::string peak_op_of(const Report& report, const Schedule& schedule) {
       schedule.ranks[static_cast<std::size_t>(heaviest.rank)][static_cast<std::size_t>(heaviest.peak_op)]);
 }
 
-// True when it fits.
+// Returns true when it fits.
 bool show_memory(const MemoryOptions& options) {
   const ScenarioSource source = collect(options.given);
   require_writable({options.svg}, options.json ? Prints::data : Prints::talk);
   Scenario scenario = read_scenario(source);
-  scenario.experiment.engine = Engine::reference;  // when the peak is does not hang on contention
+  scenario.experiment.engine = Engine::reference;  // the time of the peak does not depend on contention
   Iteration iteration = run_iteration(scenario.experiment);
   Report& report = iteration.report;
   report.facts.warnings.insert(report.facts.warnings.end(), scenario.notes.begin(), scenario.notes.end());

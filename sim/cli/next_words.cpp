@@ -33,7 +33,7 @@ std::vector<NextWord> verbs_of(const Verb& above) {
   return all;
 }
 
-// Words of "[auto|always|never]"; what stands for a value has capitals or signs.
+// Words of "[auto|always|never]". Placeholders for values have capitals or symbols.
 std::vector<NextWord> alternatives(std::string text) {
   if (text.find('|') == std::string::npos) return {};
   std::erase_if(text, [](char letter) { return letter == '[' || letter == ']'; });
@@ -47,7 +47,7 @@ std::vector<NextWord> alternatives(std::string text) {
   return all;
 }
 
-// Of what only a list of the program's knows.
+// Values that only one of the program's lists has.
 std::vector<NextWord> listed_values(const Verb& program, const Verb& verb, const std::string& option) {
   static const std::map<std::string, std::string> kinds = {
       {"--model", "models"},     {"--cluster", "clusters"},     {"--like", "clusters"},
@@ -72,8 +72,8 @@ std::vector<NextWord> values_of(const Verb& program, const Verb& verb, const Ver
   return all;
 }
 
-// Where the words so far lead: the verb, the flag whose value is next, and how many words without a flag it
-// has.
+// The place after the given words: the verb, the flag whose value is next, and the number of words without a
+// flag.
 struct Place {
   const Verb* verb = nullptr;
   const VerbOption* flag = nullptr;
@@ -120,7 +120,7 @@ std::vector<NextWord> next_words(const Verb& program, const std::vector<std::str
                                  const std::string& word) {
   Place place{&program};
   for (const std::string& each : before) place.take(each);
-  std::string begun = word, front;  // what is asked for, and what stands before it in the same word
+  std::string begun = word, front;  // the part to complete, and the part of the word before it
   const std::size_t equals = word.find('=');
   if (word == "=" && place.flag != nullptr) {
     begun.clear();
@@ -129,7 +129,7 @@ std::vector<NextWord> next_words(const Verb& program, const std::vector<std::str
     front = word.substr(0, equals + 1);
     begun = word.substr(equals + 1);
   }
-  // A sweep takes lists.
+  // A sweep accepts lists.
   if (const std::size_t comma = begun.rfind(','); place.flag != nullptr && comma != std::string::npos) {
     front += begun.substr(0, comma + 1);
     begun.erase(0, comma + 1);

@@ -1,4 +1,4 @@
-// Which words may stand next on a command line?
+// Which words can come next on a command line?
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ struct NextWord {
   std::string word, help;
 };
 
-// That begin as `word` does, which stands behind `before`, the words after the program's name. None where a
-// file may stand. A flag and its value may be one word, or three (bash parts them at "=").
+// Words that begin like `word`. `before`: the words between the program's name and it. None where a file may
+// come. A flag and its value may be one word, or three (bash splits them at "=").
 std::vector<NextWord> next_words(const Verb& program, const std::vector<std::string>& before,
                                  const std::string& word);
 

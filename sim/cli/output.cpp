@@ -51,9 +51,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxLinks = 40;  // as the system follows
+constexpr int kMaxLinks = 40;  // like the system
 
-// A device or pipe is written as it stands: renaming a file over it would replace it.
+// A device or pipe is opened and written directly: renaming a file over it would replace it.
 bool is_special(const std::string& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
@@ -64,7 +64,7 @@ bool is_special(const std::string& path) {
       fmt::format("cannot write {}: {}", path == "-" ? "to standard output" : path, std::strerror(error)));
 }
 
-// The file that a link leads to, whether it is there or not.
+// The target of a link, existing or not.
 std::string followed(const std::string& path) {
   fs::path at = path;
   std::error_code error;
@@ -79,7 +79,7 @@ std::string followed(const std::string& path) {
 // A descriptor to write to, closed with its scope.
 class Sink {
  public:
-  // What is there is written over.
+  // Overwrites an existing file.
   explicit Sink(const std::string& path) : Sink(path, open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC)) {}
   // Owns the descriptor; `name` is for errors.
   Sink(std::string name, int file)
@@ -103,8 +103,8 @@ class Sink {
   __gnu_cxx::stdio_filebuf<char> buffer_;
 };
 
-// Beside the file that it becomes, of the same mode and owner. Goes with its scope where it was not put in
-// place.
+// A temporary file beside its target, with the same mode and owner. It is removed with its scope unless it
+// was renamed.
 class PartialFile {
  public:
   explicit PartialFile(const std::string& path)
@@ -133,7 +133,7 @@ class PartialFile {
   }
 
  private:
-  // Who may not give a file away keeps it, and then gives nobody else the owner's rights.
+  // A process that may not change the owner stays owner, and removes set-id bits.
   static void keep_owner_and_mode(int file, const struct stat& before) {
     const bool is_given = fchown(file, before.st_uid, before.st_gid) == 0;
     fchmod(file, before.st_mode & (is_given ? 07777 : 0777));
@@ -142,7 +142,7 @@ class PartialFile {
   std::string path_, target_, name_;
 };
 
-// Where data goes once it goes to standard output; what is said from then on goes to stderr.
+// Redirects data to the original standard output; all later messages go to stderr.
 int standard_output() {
   static const int data = [] {
     std::fflush(stdout);

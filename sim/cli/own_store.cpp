@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
       fmt::format("cannot keep rows in {}: {} (--store FILE sets another file)", path, why));
 }
 
-// In a folder that everybody may write to, where anybody may have laid something under our name.
+// In a folder that everybody can write to, another user may have created a file with our name.
 void make_private(const fs::path& folder) {
   mkdir(folder.c_str(), S_IRWXU);
   struct stat made = {};
@@ -36,7 +36,7 @@ void make_private(const fs::path& folder) {
   if ((made.st_mode & (S_IWGRP | S_IWOTH)) != 0) cannot_keep(folder, "others may write to it");
 }
 
-// The folder, made.
+// The folder; it is created.
 fs::path cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");

@@ -1,5 +1,5 @@
-// Where are the rows of a sweep kept when the user does not say? In the user's cache, under a name that
-// follows from what is swept, so that --resume finds them.
+// Where are the rows of a sweep kept by default? In the user's cache, under a name derived from the swept
+// values, so that --resume finds them.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace rehearse {
 
-// As long as it lives, others know that this process uses the file.
+// During its lifetime, other processes know that this process uses the file.
 class OwnStore {
  public:
-  // Begins afresh where neither `resume` nor another process wants the rows that are there.
+  // Starts with no rows, unless `resume` is set or another process uses the existing rows.
   OwnStore(const Json& identity, const Shard& shard, bool resume);
   ~OwnStore();
   OwnStore(const OwnStore&) = delete;

@@ -14,10 +14,10 @@ namespace rehearse {
 namespace {
 
 constexpr std::string_view kMore = ", more";
-constexpr std::size_t kColumn = 33;  // where texts begin
-const char* const kOwn = "Options";  // CLI11's group of what no group was named for
+constexpr std::size_t kColumn = 33;  // start of the texts
+const char* const kOwn = "Options";  // CLI11's group for options without one
 
-// The name that people type; with `all` every other one too.
+// The usual name; with `all` every other name too.
 std::string names_of(const CLI::Option& option, bool all) {
   if (all) return option.get_name(false, true);
   std::string names;
@@ -25,7 +25,7 @@ std::string names_of(const CLI::Option& option, bool all) {
   return names + "--" + option.get_lnames().front();
 }
 
-// Not broken to a width: print_help() does that.
+// Not wrapped: print_help() does that.
 std::string line_of(const CLI::Option& option, bool all) {
   std::string names = "  " + names_of(option, all);
   if (!option.get_option_text().empty()) names += " " + option.get_option_text();
@@ -34,7 +34,7 @@ std::string line_of(const CLI::Option& option, bool all) {
          option.get_description() + "\n";
 }
 
-// Of a verb with many options: --help shows the daily ones under headings, --help-all shows all, with their
+// For verbs with many options: --help shows the daily ones under headings. --help-all shows all, with their
 // other names.
 class GroupedHelp : public CLI::Formatter {
  public:
@@ -84,7 +84,7 @@ class GroupedHelp : public CLI::Formatter {
   }
 };
 
-// CLI::Range() asks what lies outside, which a NaN does not.
+// CLI::Range() rejects values outside the range; NaN passes its test.
 CLI::Validator between(double least, double most) {
   return {[=](const std::string& text) {
             double number = 0;
@@ -129,7 +129,7 @@ void declare(CLI::App& app, const VerbOption& option) {
   if (option.group) of.group(std::string(heading(*option.group)) + (option.daily ? "" : std::string(kMore)));
 }
 
-// Adds the verb to the parser. `exit_code` is what it returned.
+// Adds the verb to the parser. `exit_code` receives its result.
 void declare(CLI::App& above, const Verb& verb, int& exit_code) {
   CLI::App& app = *above.add_subcommand(verb.name, verb.help);
   for (const VerbOption& option : verb.options) declare(app, option);
@@ -181,7 +181,7 @@ int parse_and_run(const Verb& program, std::vector<std::string> words) {
   parser.footer(program.footer);
   for (const Verb& verb : program.verbs) declare(parser, verb, exit_code);
   try {
-    std::ranges::reverse(words);  // as the parser takes them
+    std::ranges::reverse(words);  // the parser expects this order
     parser.parse(words);
   } catch (const CLI::CallForHelp&) {
     print_help(parser.help());

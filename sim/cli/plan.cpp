@@ -32,14 +32,14 @@ struct PlanOptions {
   bool json = false;
 };
 
-// The finalists on the engine that the user wants, as `simulate` would run them.
+// Runs the finalists on the engine that the user chose, as `simulate` would.
 std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<Choice>& choices, int jobs,
                                 Inputs& inputs) {
   std::vector<Json> reports(choices.size());
   const auto source = [&](Point i) {
     ScenarioSource of = space.source_of(choices[static_cast<std::size_t>(i)]);
     if (is_interrupted())
-      of.json["engine"] = "reference";  // whoever interrupts does not wait for the simulator
+      of.json["engine"] = "reference";  // after an interrupt, do not wait for the simulator
     return of;
   };
   run_in_processes(
@@ -53,17 +53,17 @@ std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<Choice
   return reports;
 }
 
-// A plan that was found, as it was searched and, where a larger group of microbatches is faster, with that.
+// A plan from the search; where a larger group of microbatches is faster, the plan with that group.
 struct Winner {
   std::size_t of = 0;  // place in SearchResult::best
   Choice choice;
   FrontPlan found;  // by the reference engine
 };
 
-// Plans beyond those that are asked for: a larger group of microbatches may make one of them better.
+// Additional plans: a larger group of microbatches may make one of them better.
 constexpr std::size_t kBeyond = 5;
 
-// The winners of the `top` plans whose fastest winner is fastest.
+// Keeps the winners of the `top` plans with the fastest winners.
 void keep_best(std::vector<Winner>& winners, std::size_t top) {
   std::map<std::size_t, double> least_s;
   for (const Winner& winner : winners) {
@@ -79,7 +79,7 @@ void keep_best(std::vector<Winner>& winners, std::size_t top) {
                 [&](const Winner& winner) { return std::pair(least_s[winner.of], winner.of) > last; });
 }
 
-// Groups of microbatches are tried on the plans that were found alone: they change a step by a few percent.
+// Groups of microbatches are tried only on plans from the search, as they change a step by a few percent.
 std::vector<Winner> winners_of(PlanSpace& space, const PlanSpace::Legal& legal, const Experiment& experiment,
                                SearchResult& result, int jobs) {
   std::vector<Winner> winners, tried;
@@ -118,7 +118,7 @@ std::vector<Winner> winners_of(PlanSpace& space, const PlanSpace::Legal& legal, 
   return winners;
 }
 
-// Of each plan that was found the faster by the engine that the user wants.
+// For each plan from the search, the faster variant on the engine that the user chose.
 std::vector<Finalist> finalists_of(const PlanSpace& space, const std::vector<Winner>& winners, int jobs,
                                    Inputs& inputs) {
   std::vector<Choice> choices;
@@ -138,7 +138,7 @@ std::vector<Finalist> finalists_of(const PlanSpace& space, const std::vector<Win
   return ranked;
 }
 
-// With the winners among the plans that are fastest for their memory.
+// The front of time and memory, winners included.
 std::vector<FrontPlan> front_of(const SearchResult& result, const std::vector<Plan>& plans,
                                 const std::vector<Winner>& winners) {
   std::vector<FrontPlan> all, front;
@@ -152,7 +152,7 @@ std::vector<FrontPlan> front_of(const SearchResult& result, const std::vector<Pl
   return front;
 }
 
-// Fewest GPUs for the leanest of the legal plans. On one replica ZeRO divides nothing.
+// Fewest GPUs for the leanest of the legal plans. With one replica ZeRO divides nothing.
 std::optional<FewestGpus> fewest_for(Experiment experiment, const std::vector<Plan>& plans) {
   experiment.plan = *std::ranges::max_element(plans, {}, [](const Plan& plan) {
     return std::tuple(plan.recompute == Recompute::full, -plan.micro_batch,

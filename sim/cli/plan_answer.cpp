@@ -57,7 +57,7 @@ bool needs_expandable_segments(const Json& report) {
   return report.at("memory").at("needs_expandable_segments").get<bool>();
 }
 
-// An order that was found has no name that a launch line could give.
+// No launch line can name an order from the search.
 LaunchLine launch_of(LaunchLine (*line)(const Model&, const Plan&), const Model& model, const Finalist& finalist) {
   if (!finalist.has_found_order()) return line(model, finalist.plan);
   LaunchLine none;
@@ -82,7 +82,7 @@ constexpr const char* kColumns = "{:>4} {:>4} {:>4} {:>4} {:>4} {:>5} {:>4} {:>5
 const std::string kHead = fmt::format(fmt::runtime(kColumns), "tp", "cp", "pp", "vpp", "ep", "dp", "mbs",
                                       "group", "zero", "recompute", "schedule");
 
-// Microbatches are taken in groups where chunks interleave.
+// Groups of microbatches exist only with interleaved chunks.
 std::string group_of(const Plan& plan) {
   if (plan.schedule != ScheduleName::interleaved || plan.vpp == 1) return "-";
   return std::to_string(plan.microbatch_group > 0 ? plan.microbatch_group : plan.pp);
@@ -141,7 +141,7 @@ std::string why_first(const Json& report) {
   return fmt::format("Critical path of plan 1: {}.\n", join(words));
 }
 
-// What another plan does longer or shorter than the first, longest first.
+// The differences of another plan's time from the first, largest first.
 std::string why_lost(const Json& first, const Json& other, std::size_t rank) {
   const double step = number(first, "/step_time_s");
   std::vector<std::pair<double, const char*>> parts;

@@ -1,4 +1,4 @@
-// What does a search of plans answer, as JSON and to read?
+// How is the result of a plan search written, as JSON and as text?
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct Finalist {
   Json report;  // rehearse.report/1
   Plan plan;
   double step_time_s() const { return report.at("step_time_s").get<double>(); }
-  // Of --schedule auto: `plan` is the one whose order was replaced.
+  // For --schedule auto: `plan` is the one whose order was replaced.
   bool has_found_order() const { return report.at("plan").at("schedule") == "auto"; }
 };
 
@@ -33,22 +33,22 @@ struct PlanAnswer {
   Model model;
   std::size_t considered = 0, illegal = 0, does_not_fit = 0, pruned = 0, run = 0;
   std::size_t below_headroom = 0;              // of those that do not fit
-  std::optional<FewestGpus> fewest_gpus = {};  // with the headroom; sought where no plan fits
-  std::size_t left = 0;                        // fit and were not looked at: the search was stopped
+  std::optional<FewestGpus> fewest_gpus = {};  // with the headroom; searched where no plan fits
+  std::size_t left = 0;                        // fit but were not examined: the search was stopped
   double elapsed_s = 0;
 };
 
 // {"plans": [{rank, plan, report, launch}], "pareto": [{plan, step_time_s, needed_bytes}], "considered",
 // "illegal", "does_not_fit", "below_headroom", "fewest_gpus", "pruned", "simulated", "elapsed_s"}. launch:
-// {"megatron", "deepspeed", "torchtitan"}, each null where "why_not" says why, and with the plan's keys that
-// it has no words for in "unsaid"; "environment" holds the variables that the plan needs.
+// {"megatron", "deepspeed", "torchtitan"}. Each is null where "why_not" gives a reason. "unsaid" lists the
+// plan's keys that it cannot express; "environment" has the variables that the plan needs.
 std::string write_plan_json(const PlanAnswer& answer);
 
-// A ranked table, the front, where the first plan's time goes and what the others lose against it, and how
-// to launch it.
+// A ranked table, the front, the times of the first plan and the losses of the others against it, and how to
+// launch it.
 std::string write_plan_text(const PlanAnswer& answer);
 
-// Why there is none: "no plan fits: ...; the fewest GPUs that hold it: ...".
+// The reason: "no plan fits: ...; the fewest GPUs that hold it: ...".
 std::string no_plan_fits(const PlanAnswer& answer);
 
 }  // namespace rehearse

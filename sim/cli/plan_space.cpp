@@ -148,7 +148,7 @@ void PlanSpace::enumerate() {
   }
 }
 
-// Without a split of the layers, those that share them evenly.
+// Without a layer split, only degrees that divide the layers evenly.
 std::vector<int> PlanSpace::pipelines() const {
   const std::int64_t layers = base_experiment_.model.layers;
   std::vector<int> degrees = as_degrees(divisors(gpus_, layers));
@@ -156,7 +156,8 @@ std::vector<int> PlanSpace::pipelines() const {
   return degrees;
 }
 
-// Gradients add up over microbatches under pipeline parallelism, so frameworks but FSDP keep them whole.
+// Gradients accumulate over microbatches under pipeline parallelism, so frameworks other than FSDP keep them
+// whole.
 std::vector<int> PlanSpace::shardings(int pp, int replicas) const {
   if (replicas == 1) return {0};
   return pp == 1 || traits(base_experiment_.plan).max_zero_in_pipelines > 1 ? std::vector{0, 1, 2, 3}
@@ -245,7 +246,7 @@ ScenarioSource PlanSpace::source_of(const Choice& choice) const {
   return source;
 }
 
-// What sends a row once to a rank has whole experts there, and nothing to send where there is one rank.
+// Dispatchers that send a row once to each rank need whole experts there. With one rank they send nothing.
 void PlanSpace::dispatch(Json& plan, const Choice& choice) const {
   if (choice.ep == 1) {
     for (const char* key : {"moe_dispatcher", "moe_dispatcher_sms"}) plan.erase(key);
@@ -254,9 +255,9 @@ void PlanSpace::dispatch(Json& plan, const Choice& choice) const {
   }
 }
 
-// Of the fields that are not searched, those that nobody gave follow from tensor, expert and pipeline
-// parallelism or their absence, ZeRO and the schedule: plans alike in these are read once and differ in the
-// searched fields alone. Layers that are split by a rule follow from everything.
+// Some fields are neither searched nor given. They follow from tensor, expert and pipeline parallelism or
+// their absence, ZeRO and the schedule. Plans that are equal in these are read once, and differ only in the
+// searched fields. Layers that are split by a rule depend on everything.
 std::optional<Plan> PlanSpace::legal_plan(const Choice& choice) {
   Replaced replaced;
   replaced.inputs = &inputs_;
@@ -301,7 +302,7 @@ PlanSpace::Legal PlanSpace::legal() {
   return legal;
 }
 
-// Twice pp, four times, ... and all microbatches: what lies between differs little.
+// Twice pp, four times, ... and all microbatches: values between them differ little.
 PlanSpace::Grouped PlanSpace::with_larger_groups(const Choice& choice) {
   Grouped grouped;
   if (given_group_ || choice.schedule != ScheduleName::interleaved || choice.vpp == 1) return grouped;

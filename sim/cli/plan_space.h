@@ -20,47 +20,49 @@ struct Choice {
   int group = 0;  // of microbatches where chunks interleave; 0: pp
   Recompute recompute = Recompute::none;
   ScheduleName schedule = ScheduleName::one_f_one_b;
-  bool seeks_order = false;  // in place of the schedule's: --schedule auto
+  bool seeks_order = false;  // replaces `schedule`: --schedule auto
 };
 
-// Fields that are searched take lists of values; one that is not given takes all that may be legal:
+// Fields that are searched take lists of values; a field that is not given takes all values that may be
+// legal:
 //   tp        divisors of the GPUs that divide the attention heads
 //   cp        powers of two that leave a rank 1024 tokens of a sequence
-//   pp        divisors of the GPUs that divide the layers, or up to their number where a split of them is
-//   given ep        divisors of the experts mbs       divisors of the sequences that one replica gets
+//   pp        divisors of the GPUs that divide the layers; with a given layer split, up to their number
+//   ep        divisors of the experts
+//   mbs       divisors of the sequences that one replica gets
 //   schedule  all of them (V-shaped ones where 2 pp divides the layers); without pipeline ranks 1f1b
 //   vpp       for interleaved-1f1b all that divide the layers of a rank, but 1
 //   zero      0 to 3; without replicas 0, with pipeline ranks 0 and 1 (fsdp and torchtitan: 0 to 3)
 //   recompute none, selective and full
-// Combinations whose degrees do not divide the GPUs or the batch are none.
+// Combinations whose degrees do not divide the GPUs or the batch are excluded.
 class PlanSpace {
  public:
   // InputError when model, cluster, GPUs or global batch are missing, or a field that is not searched has
-  // several values. What a scenario file says of a searched field is not heeded; flags are.
+  // several values. Searched fields in a scenario file are ignored; flags are used.
   PlanSpace(const Swept& swept, Inputs& inputs);
 
   const std::vector<Choice>& choices() const { return choices_; }
 
-  // The legal plans among them. Each is what read_scenario() makes of its choice.
+  // The legal plans. Each equals read_scenario()'s result for its choice.
   struct Legal {
     std::vector<Plan> plans;
     std::vector<std::size_t> choice_of;  // by plan
   };
   Legal legal();
 
-  // The choice with larger groups of microbatches, and the legal plans that they make. None where chunks do
-  // not interleave, or the user gave the group.
+  // The choice with larger groups of microbatches, and the resulting legal plans. None where chunks do not
+  // interleave, or the user gave the group.
   struct Grouped {
     std::vector<Choice> choices;
     std::vector<Plan> plans;
   };
   Grouped with_larger_groups(const Choice& choice);
 
-  // Whether an order is to be sought for the plans that were found: "auto" is among the schedules given.
+  // Whether to search an order for the plans found: "auto" is among the given schedules.
   bool seeks_orders() const { return seeks_orders_; }
 
-  // InputError: the rule that the first choice breaks, or where nothing divides the GPUs and the batch, the
-  // plan of the values that were given. For a space without legal plans.
+  // InputError for a space without legal plans: the rule that the first choice breaks. Where nothing divides
+  // the GPUs and the batch, it names the plan of the given values.
   [[noreturn]] void refuse() const;
 
   // Model, cluster and profile, with the plan of a choice.
@@ -90,7 +92,7 @@ class PlanSpace {
   Experiment base_experiment_;  // its plan without the searched fields
   std::int64_t gpus_ = 0;
   std::vector<Choice> choices_;
-  std::map<std::array<int, 5>, Plan> like_;  // by what decides the fields that are not searched
+  std::map<std::array<int, 5>, Plan> like_;  // by the values that decide the fields not searched
 };
 
 }  // namespace rehearse

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kWriter = "rsvg-convert";
 
-// Exit code of the program, or -1 when it cannot be started. It reads the first file and writes the second.
+// Exit code of the program, or -1 when it cannot be started. It reads `in` and writes `out`.
 int run_writer(const std::vector<std::string>& words, const TemporaryFile& in, const TemporaryFile& out) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));

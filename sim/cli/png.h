@@ -1,4 +1,4 @@
-// How does a picture become a PNG? By rsvg-convert, which librsvg brings.
+// How does a picture become a PNG? With rsvg-convert, a program of librsvg.
 #pragma once
 
 #include <string>

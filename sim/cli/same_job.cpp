@@ -36,7 +36,7 @@ std::string flag_of_field(const std::string& field) {
   return flag == scenario_flags().end() ? "plan" + pointer.substr(5) : flag->name;
 }
 
-// Of the model its shape, then the plan's fields.
+// Adds the model's shape, then the plan's fields.
 void add_experiment(kernels::Job& job, const Report& predicted) {
   static const std::set<std::string> kFollow = {"dp", "microbatches"};
   Json report = report_json(predicted, REHEARSE_VERSION);
@@ -47,7 +47,7 @@ void add_experiment(kernels::Job& job, const Report& predicted) {
     job.push_back({flag_of_field(field), in_words(value), {}, kFollow.contains(field)});
 }
 
-// Every kernel with its operands and FLOPs: what the shape leaves open.
+// Digest of every kernel with its operands and FLOPs: facts that the model's shape does not determine.
 std::string digest_of(const Training& training) {
   std::string text = training.model.squared_relu ? "squared ReLU" : "";
   for (const Block& block : training.work.blocks) {

@@ -1,4 +1,4 @@
-// What must all ranks of a run have in common?
+// Which properties must all ranks of a run have in common?
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rehearse {
 
-// Of an execution, whose prediction says its plan.
+// The job of an execution; its prediction contains the plan.
 struct ExecutedJob {
   const Training& training;
   const Report& predicted;
@@ -19,7 +19,7 @@ struct ExecutedJob {
 };
 kernels::Job job_of(const ExecutedJob& executed);
 
-// Of a calibration, for so many seconds a message.
+// The job of a calibration with this number of seconds a message.
 kernels::Job job_of_messages(const std::string& device, const Jobs& jobs, double seconds);
 
 }  // namespace rehearse

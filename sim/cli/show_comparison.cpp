@@ -29,7 +29,7 @@ std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// A trace that is called after its run needs no ending in a picture.
+// A trace is titled by its run's name, without the file's ending.
 std::string title_of(const Side& side) {
   return std::filesystem::path(side.name).stem().string();
 }
@@ -78,7 +78,7 @@ std::vector<VerbOption> comparison_options(ComparisonOptions& options) {
 }
 
 VerbOption gates_option(std::string& gates, const std::string& help) {
-  // Read while flags are: a script's empty variable is no gate that all runs pass.
+  // Checked during parsing: an empty variable of a script must not become a gate that all runs pass.
   const auto refuse = [](const std::string& text) {
     parse_gates(text);
     return std::string();

@@ -1,5 +1,5 @@
-// How does a comparison of two runs reach the user? As a table or JSON, one picture and one trace of both,
-// and an exit code.
+// How is a comparison of two runs shown? As a table or JSON, one picture and one trace of both, and an exit
+// code.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ComparisonOptions {
 };
 std::vector<VerbOption> comparison_options(ComparisonOptions& options);
 
-// --fail-above, refused at once where it is none.
+// --fail-above, refused at once when invalid.
 VerbOption gates_option(std::string& gates, const std::string& help);
 
 // One side: a report, with its timeline and trace where they are known.
@@ -28,16 +28,16 @@ struct Side {
   Json trace;
 };
 
-// A side out of a file: a report, or a trace that --trace wrote. InputError for anything else.
+// A side from a file: a report, or a trace that --trace wrote. InputError for anything else.
 Side read_side(const std::string& file);
 
-// Writes the files that are asked for and prints a against b; returns kDone, or kGateFailed after saying on
-// standard error which gates failed. `more` are drawn below them. InputError when a picture is asked for and
-// a side has no timeline, or when there are more and no picture is asked for.
+// Writes the requested files and prints a against b. Returns kDone, or kGateFailed after printing the failed
+// gates on standard error. `more` are drawn below them. InputError when a picture is requested and a side has
+// no timeline, or when there are more and no picture is requested.
 int show_comparison(const ComparisonOptions& options, const Side& a, const Side& b,
                     const std::vector<Side>& more = {});
 
-// The same of two runs without timelines: of those quantities that both have. `of_other_work`: quantities
+// The same for two runs without timelines, with the quantities that both have. `of_other_work`: quantities
 // that cannot be compared, since the runs do different amounts of work.
 int show_common(const ComparisonOptions& options, const Side& a, ComparedRun b,
                 const std::vector<std::string>& of_other_work);

@@ -1,4 +1,4 @@
-// How does a run, simulated or executed, reach the user? As a summary or JSON, a trace and a picture.
+// How is a simulated or executed run shown? As a summary or JSON, a trace and a picture.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct ShowOptions {
 };
 std::vector<VerbOption> show_options(ShowOptions& options);
 
-// Before long work: the files can be written, and standard output takes one thing.
+// Before long work: checks that the files can be written, and that standard output gets only one of them.
 void require_writable(const ShowOptions& options);
 
 struct Shown {
@@ -33,8 +33,8 @@ struct Shown {
   Json what_if = nullptr;   // what_if(), for the page; needed only where one is asked for
 };
 
-// Writes the files that are asked for, then prints. `more` joins the JSON object, `last_line` the summary.
-// std::runtime_error when a file or standard output cannot be written.
+// Writes the requested files, then prints. `more` is merged into the JSON object; `last_line` ends the
+// summary. std::runtime_error when a file or standard output cannot be written.
 void show_run(const ShowOptions& options, const Shown& run, const Json& more = Json::object(),
               const std::string& last_line = "");
 

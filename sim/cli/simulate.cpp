@@ -29,13 +29,13 @@ struct SimulateOptions {
   bool allow_oom = false;
 };
 
-// What takes long of a long pipeline.
+// Describes the slow part of simulating a long pipeline.
 std::string in_words_of(const Plan& plan) {
   return fmt::format("simulating {} microbatches on {} pipeline rank{}", plan.microbatches(), plan.pp,
                      plan.pp == 1 ? "" : "s");
 }
 
-// The exit code.
+// Returns the exit code.
 int show(const SimulateOptions& options, const ScenarioSource& source, const Scenario& scenario,
          Iteration& iteration, Json more = Json::object(), std::string last_line = "") {
   std::vector<std::string>& warnings = iteration.report.facts.warnings;

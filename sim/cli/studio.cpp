@@ -24,7 +24,7 @@ struct StudioOptions {
   int port = 8642;
 };
 
-// What a newcomer sees without naming a scenario.
+// The scenario that a new user sees without naming one.
 void add_defaults(GivenFlags& given) {
   if (!given.file.empty() || given.values.contains("--model")) return;
   const std::pair<const char*, const char*> defaults[] = {{"--model", "llama3-70b"},
@@ -38,8 +38,8 @@ void add_defaults(GivenFlags& given) {
   for (const auto& [flag, value] : defaults) given.values.emplace(flag, value);
 }
 
-// Ctrl-C ends the server, not the process in the middle of an answer. Blocked before the server's threads are
-// made, which inherit it.
+// Ctrl-C ends the server, but not in the middle of an answer. Signals are blocked before the server's threads
+// start, which inherit the mask.
 sigset_t block_signals() {
   sigset_t signals{};
   sigemptyset(&signals);
@@ -48,7 +48,7 @@ sigset_t block_signals() {
   return signals;
 }
 
-// As long as it lives, which the server must outlast; a signal that came before ends it at once.
+// Stops the server on a signal; an earlier pending signal stops it at once. The server must outlive it.
 class StopOnSignal {
  public:
   StopOnSignal(const sigset_t& signals, studio::Server& server)

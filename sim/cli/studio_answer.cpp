@@ -13,7 +13,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMaxOps = 20'000;    // forwards of a pipeline: beyond, an answer takes seconds
+constexpr std::int64_t kMaxOps = 20'000;    // forwards of a pipeline; with more, an answer takes seconds
 constexpr std::int64_t kMaxGpus = 131'072;  // of which ranks are listed
 
 using Names = std::vector<std::string>;
@@ -36,7 +36,7 @@ std::string on_off(bool value) {
   return value ? "on" : "off";
 }
 
-// The name that the user gave, or what the scenario calls itself.
+// The name that the user gave, or the scenario's own.
 std::string given_name(const ScenarioSource& source, const char* key) {
   return source.json.contains(key) && source.json[key].is_string() ? source.json[key].get<std::string>() : "";
 }
@@ -46,7 +46,7 @@ void require(bool holds, const char* flag, const std::string& rule, const std::s
   if (!holds) throw InputError({"command line", flag, rule, values, nearest});
 }
 
-// Only knobs may be turned, and names only to what is offered: no file is read that the user did not name.
+// Only knobs can be changed, and names only to offered values: no file is read that the user did not name.
 GivenFlags turned(const std::string& question, GivenFlags given, const std::vector<studio::Knob>& knobs) {
   const Json json = Json::parse(question, nullptr, false);
   require(json.is_object(), "", "a request must be a JSON object", "", "{\"--tp\": \"8\"}");
@@ -140,7 +140,7 @@ Json studio_answer(const std::string& question, const GivenFlags& given,
     require_small(experiment.plan);
     if (scenario.schedule_search) {
       if (!source.json.contains("schedule_seconds")) scenario.schedule_search->seconds = kSearch_s;
-      experiment.engine = Engine::reference;  // decides between the orders that are found, in this process
+      experiment.engine = Engine::reference;  // compares the orders found, in this process
       seek_schedule(scenario);
     }
     experiment.engine = engine;

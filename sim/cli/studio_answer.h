@@ -1,4 +1,4 @@
-// What does the studio answer when knobs are turned?
+// How does the studio answer when knobs are changed?
 #pragma once
 
 #include "run/iteration.h"
@@ -8,13 +8,12 @@
 
 namespace rehearse {
 
-// The knobs, with the values that a scenario comes to.
+// The knobs, with the scenario's values.
 std::vector<studio::Knob> studio_knobs(const Experiment& experiment, const ScenarioSource& source);
 
-// `question`: {"--tp": "8", ...}, the knobs that are turned. {run: {report, timeline, memory}}, or
-// {violations:
-// [{flag, rule, values, nearest}]} for a plan that breaks rules, is too large to show at once, or a question
-// that is none. Thread-safe but for Engine::simgrid.
+// `question`: {"--tp": "8", ...}, the changed knobs. Returns {run: {report, timeline, memory}}. Returns
+// {violations: [{flag, rule, values, nearest}]} for a plan that breaks rules, a plan too large to show at
+// once, or an invalid question. Thread-safe except with Engine::simgrid.
 Json studio_answer(const std::string& question, const GivenFlags& given,
                    const std::vector<studio::Knob>& knobs, Engine engine, Inputs& inputs);
 

@@ -14,7 +14,7 @@ namespace rehearse {
 
 namespace {
 
-// Names that other programs have for the same, where spelling leads astray.
+// Other programs' names for the same flag, where the spelling is too different.
 const std::map<std::string, std::string>& names_elsewhere() {
   static const std::map<std::string, std::string> names = {
       {"--num-gpus", "--gpus"},       {"--world-size", "--gpus"},      {"--batch-size", "--gbs"},
@@ -39,7 +39,7 @@ std::string value_of(const UsageError& error, std::size_t flag) {
   return flag + 1 < error.unknown.size() ? error.unknown[flag + 1] : given(error, "scenario");
 }
 
-// "--nodes 16" of a cluster of eight GPUs a node is "--gpus 128".
+// "--nodes 16" with a cluster of eight GPUs a node is "--gpus 128".
 std::string gpus_of_nodes(const UsageError& error) {
   static const std::set<std::string> kNodes = {"--nodes", "--nnodes", "--num-nodes", "--hosts"};
   constexpr double kMaxNodes = 1e6;
@@ -64,7 +64,7 @@ std::vector<std::string> names_of_verbs(const Verb& above) {
   return names;
 }
 
-// What the chosen verb knows of the words, other than by their spelling.
+// The chosen verb's suggestion for the words, other than by spelling.
 std::string known_elsewhere(const UsageError& error) {
   const Verb& verb = *error.chosen.back();
   if (std::string gpus = gpus_of_nodes(error); !gpus.empty()) return gpus;

@@ -1,4 +1,4 @@
-// What did a user probably mean who typed words that the program does not take?
+// What did a user probably mean by words that the program does not accept?
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace rehearse {
 
-// "; did you mean --gpus?", or "" for nothing near.
+// "; did you mean --gpus?", or "" without a near match.
 std::string suggestion(const Verb& program, const UsageError& error);
 
-// For words that are no flag or verb because a variable of the shell was not set, as in `--svg "$OUT"`: the
-// message; "" where every word says something.
+// The message for a word that is empty because a shell variable was not set, as in `--svg "$OUT"`; "" where
+// no word is empty.
 std::string empty_value(const std::vector<std::string>& words);
 
 }  // namespace rehearse

@@ -34,7 +34,7 @@ struct Output {
   const char* flag;
   bool is_wanted = false;
   std::string file = {};
-  // Where the rows go; "" where they are not wanted.
+  // Where the rows go; "" where they are not requested.
   std::string place() const { return is_wanted && file.empty() ? "-" : file; }
 };
 
@@ -50,7 +50,7 @@ struct SweepOptions {
   double most_seconds = std::numeric_limits<double>::infinity();  // of a row
 };
 
-// `--csv scenario.json` names the scenario: output never goes to a *.json.
+// `--csv scenario.json` means the scenario: output never goes to a *.json.
 void take_back_scenario(SweepOptions& options) {
   for (Output* output : {&options.csv, &options.jsonl}) {
     if (!output->file.ends_with(".json")) continue;
@@ -69,7 +69,7 @@ Store open_store(const SweepOptions& options, const std::string& own, const Json
   return {options.store, identity, grid, options.resume || !options.merged.empty()};
 }
 
-// SimGrid runs once a process; what may be killed is a process.
+// SimGrid runs once a process, and only a process can be killed.
 bool needs_processes(const Swept& swept, const SweepOptions& options) {
   if (options.execute.wanted() || std::isfinite(options.most_seconds)) return true;
   for (const SweptField& field : swept.grid.fields)
@@ -77,7 +77,7 @@ bool needs_processes(const Swept& swept, const SweepOptions& options) {
   return swept.base.json.value("engine", Json("simgrid")) != Json("reference");
 }
 
-// What the first point reads: forked children find it read, and a stream can be read once only.
+// Reads the inputs of the first point. Forked children then have them, and a stream can be read only once.
 void read_ahead(const Swept& swept, Inputs& inputs) {
   Replaced replaced;
   replaced.inputs = &inputs;
@@ -87,7 +87,7 @@ void read_ahead(const Swept& swept, Inputs& inputs) {
   }
 }
 
-// A row that was computed from other files than those of today, or by another build, is not known.
+// A row computed from older files, or by another build, is stale.
 void say_stale(int rows, const char* what, const Store& store) {
   if (rows == 0) return;
   const std::vector<std::string> changed(store.changed().begin(), store.changed().end());
@@ -148,7 +148,7 @@ std::optional<plot::PlotKind> plot_kind(const std::string& name) {
   return std::nullopt;
 }
 
-// Before the rows are run rather than after.
+// Checked before the rows run.
 void require_drawable(const SweepOptions& options, const Grid& grid) {
   if (options.svg.empty() && options.png.empty() && options.html.empty()) return;
   plot::require_fields(grid, plot_kind(options.plot));
@@ -167,7 +167,8 @@ void draw_rows(const SweepOptions& options, const Store& store, const Grid& grid
   write_file(options.html, [&](std::ostream& out) { out << page; });
 }
 
-// As the verb that runs one scenario ends: with what stands in the way of all rows.
+// The exit code, as of the verb that runs one scenario: failure where a row failed, else an error only where
+// no row is done.
 int exit_code_of(const Store& store) {
   std::map<RowState, int> rows;
   std::string reason, failure;

@@ -1,4 +1,4 @@
-// What does one scenario of a sweep come to?
+// What is the result of one scenario of a sweep?
 #pragma once
 
 #include "scenario/flags.h"
@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-// Reads and runs it, and records the files it read. What the program refuses is a state of the row, with the
-// reason as the program words it; what fails is thrown.
+// Reads and runs it, and records the files it read. A refusal by the program is a state of the row, with the
+// reason in the program's words. Failures are thrown.
 Row evaluate_row(const ScenarioSource& source, Inputs& inputs);
 
 }  // namespace rehearse

@@ -22,21 +22,21 @@ double figure(const Row& row, const char* pointer) {
   return row.report.at(Json::json_pointer(pointer)).get<double>();
 }
 
-// CSV and JSON lines hold the whole reason.
+// CSV and JSON lines contain the whole reason.
 std::string shortened(const std::string& text) {
   return text.size() <= kLongestReason ? text : text.substr(0, kLongestReason - 3) + "...";
 }
 
 using Line = std::vector<std::string>;
 
-// Fits, but not with headroom and fragments.
+// Fits, but not with headroom and fragmentation.
 bool is_tight(const Row& row) {
   return row.report.at("memory").value("verdict", "") == to_string(Verdict::tight);
 }
 
 constexpr const char* kExecuted = "executed_step_time_s";
 
-// Rows that were executed too show what was measured.
+// Executed rows also show the measured values.
 bool is_executed(const Store& store) {
   bool found = false;
   store.each(

@@ -1,5 +1,5 @@
-// How does a program that is started get a text, or give one back? Through a file without a name, which is
-// gone with this process however that ends.
+// How do this program and a started one exchange a text? Through a file without a name, which is gone when
+// this process ends, however that happens.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace rehearse {
 
 class TemporaryFile {
  public:
-  // To be read from its beginning.
+  // The file is read from its beginning.
   explicit TemporaryFile(const std::string& text = "") : file_(std::tmpfile()) {
     if (!file_ || std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
         std::fflush(file_.get()) != 0)

@@ -16,14 +16,14 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kFewestColumns = 20;  // in fewer nothing is worth breaking
+constexpr std::size_t kFewestColumns = 20;  // with fewer, wrapping has no use
 
-// Of the character that begins here; a byte that begins none counts as one.
+// Size of the character that begins here; an invalid byte counts as one.
 std::size_t size_at(std::string_view text) {
   return std::max<std::size_t>(1, utf8_size(text));
 }
 
-// The words of a line behind its indent. A quoted part of a command stays one word.
+// The words of a line after its indent. A quoted part of a command is one word.
 std::vector<std::string> words_of(std::string_view line, bool is_command) {
   std::vector<std::string> words;
   bool is_quoted = false, is_new = true;
@@ -41,12 +41,12 @@ std::vector<std::string> words_of(std::string_view line, bool is_command) {
 }
 
 struct Layout {
-  std::size_t begin = 0;  // where the words begin that may be moved
-  std::size_t hang = 0;   // indent of the lines that follow
+  std::size_t begin = 0;  // start of the words that may be moved
+  std::size_t hang = 0;   // indent of continuation lines
   bool is_command = false;
 };
 
-// A column of names and a column of what they are stand two spaces or more apart.
+// The column of names and the column of descriptions are two spaces or more apart.
 Layout layout_of(const std::string& line, std::size_t columns) {
   const std::size_t indent = line.find_first_not_of(' ');
   if (indent == std::string::npos) return {};
@@ -57,7 +57,7 @@ Layout layout_of(const std::string& line, std::size_t columns) {
   return {text, text, false};
 }
 
-// Names of a flag, "--a,--b", may be parted behind a comma.
+// Names of a flag, "--a,--b", may be split after a comma.
 std::vector<std::string> parts_of(const std::string& word, bool is_command) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < word.size(); ++i) {

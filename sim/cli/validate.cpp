@@ -61,7 +61,7 @@ Experiment read_experiment(const Json& scenario, const std::string& place, const
   return read_scenario(ScenarioSource{place, scenario, {}}, replaced).experiment;
 }
 
-// Broken rules are a reason to skip the run.
+// Broken rules only skip the run.
 void check_words(const Json& scenario, const std::string& place) {
   static Inputs inputs;  // each model, cluster and profile is read once
   Replaced replaced;

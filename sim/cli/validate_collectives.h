@@ -1,4 +1,4 @@
-// How well are nccl-tests tables predicted, as text or as JSON?
+// How accurate are predictions of nccl-tests tables, as text or as JSON?
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace rehearse {
 
-// Each table on the cluster that it names, each run of a log on the request's, by the collectives of
-// `profile` (empty: as shipped). InputError for a file that is none of both, MissingCalibration for a profile
-// without collectives.
+// Predicts each table on its own cluster, and each run of a log on the request's cluster, with the
+// collectives of `profile` (empty: as shipped). InputError for a file that is neither, MissingCalibration for
+// a profile without collectives.
 std::string validate_collectives(const nccl::LogImport& request, const std::string& profile, bool json);
 
-// --cluster, --op, --nodes and --gpus-per-node: what a log of nccl-tests does not say.
+// --cluster, --op, --nodes and --gpus-per-node: facts that a log of nccl-tests lacks.
 std::vector<VerbOption> log_options(nccl::LogImport& request);
 
 }  // namespace rehearse

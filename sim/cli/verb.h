@@ -1,4 +1,5 @@
-// What does a verb take, and what runs it? Data that the parser, the help and the completion read.
+// Which options does a verb have, and which function runs it? Data for the parser, the help and the
+// completion.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace rehearse {
 
-// Where the parser puts what was given. A bool is set by a flag without a value. A vector takes any number of
-// values. A function is called once, with all values that were given.
+// Where the parser stores the given values. A bool is set by a flag without a value. A vector takes any
+// number of values. A function is called once, with all given values.
 using OptionTarget =
     std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*, std::optional<int>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::int64_t>*,
@@ -29,13 +30,13 @@ enum class Arity {
 };
 
 struct VerbOption {
-  std::vector<std::string> names;  // "--jobs", "-j"; without dashes: a word that is known by its place
+  std::vector<std::string> names;  // "--jobs", "-j"; without dashes: a positional word
   OptionTarget target;
   std::string help;
-  std::string value = {};                                      // what stands for the value in the help: "N"
+  std::string value = {};                                      // the value's placeholder in the help: "N"
   std::vector<std::string> words = {};                         // the legal values, where they are few words
   std::optional<std::pair<double, double>> bounds = {};        // of a number; both are legal
-  std::function<std::string(const std::string&)> refuse = {};  // why a value is not taken; "": it is
+  std::function<std::string(const std::string&)> refuse = {};  // why a value is refused; "": it is legal
   Arity arity = Arity::of_target;
   bool required = false;
   std::string needs = {}, excludes = {};  // name of another option of the verb
@@ -46,7 +47,7 @@ struct VerbOption {
   bool takes_value() const { return !std::holds_alternative<bool*>(target); }
 };
 
-// The program itself is one, of which the others are `verbs`.
+// The program itself is a Verb; the others are its `verbs`.
 struct Verb {
   std::string name, help;
   std::vector<VerbOption> options = {};

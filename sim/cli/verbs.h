@@ -1,4 +1,4 @@
-// What can the program be asked to do? Each verb describes itself in a file of its own.
+// Which verbs does the program have? Each verb describes itself in a file of its own.
 #pragma once
 
 #include <string>

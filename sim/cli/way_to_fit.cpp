@@ -27,7 +27,7 @@ Change together(const std::vector<Change>& changes) {
   return all;
 }
 
-// Mildest first. Of the plan's own values none.
+// Mildest first, without the plan's own values.
 std::vector<Change> milder_changes(const Plan& plan) {
   const Change zero = plan.zero < 1 && plan.dp * plan.cp > 1 ? Change{{"--zero", "1"}} : Change{};
   const Change shard = plan.zero < 3 && plan.dp > 1 && plan.pp == 1 ? Change{{"--zero", "3"}} : zero;
@@ -47,8 +47,8 @@ std::vector<Change> milder_changes(const Plan& plan) {
           together({full, shard, small})};
 }
 
-// More model parallelism on the same GPUs, the least of it first, with less and less state and activations.
-// Layers that do not divide are split by cost.
+// More model parallelism on the same GPUs, the smallest increase first, with less and less state and
+// activations. Layers that do not divide evenly are split by cost.
 std::vector<Change> wider_splits(const Experiment& experiment) {
   const Plan& plan = experiment.plan;
   const std::int64_t layers = experiment.model.layers;
@@ -67,7 +67,7 @@ std::vector<Change> wider_splits(const Experiment& experiment) {
   return changes;
 }
 
-// False where the change breaks a rule too.
+// False also where the change breaks a rule.
 bool makes_it_fit(ScenarioSource source, const Change& change, Inputs& inputs, const Headroom& headroom) {
   if (change.empty()) return false;
   GivenFlags given;

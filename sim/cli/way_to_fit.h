@@ -1,4 +1,4 @@
-// What would make a plan fit that does not?
+// Which change makes a plan fit that does not?
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace rehearse {
 
-// "it fits with --recompute full --zero 1", else the fewest GPUs that a plan like it needs and its degrees,
-// or that none was found. Tried on the same GPUs, the mildest first: ZeRO, recompute, smaller microbatches,
-// more model parallelism.
+// "it fits with --recompute full --zero 1". Otherwise the fewest GPUs that such a plan needs with its
+// degrees, or that none was found. Changes are tried on the same GPUs, the mildest first: ZeRO, recompute,
+// smaller microbatches, more model parallelism.
 std::string way_to_fit(const ScenarioSource& source, const Scenario& scenario);
 
 }  // namespace rehearse

@@ -10,7 +10,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kSearchOfVariant_s = 0.3;  // of its schedule, where that is "auto"
+constexpr double kSearchOfVariant_s = 0.3;  // for its schedule search, where that is "auto"
 
 constexpr std::int64_t kMaxOpsOfVariant = 200'000;  // microbatches x stages of a variant
 

@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-// Exact: 17 digits tell all doubles apart.
+// Exact: 17 digits distinguish all doubles.
 std::string written(double value, const char* unit) {
   return fmt::format("{:.17g}{}", value, unit);
 }

@@ -1,4 +1,4 @@
-// The cluster as a SimGrid platform, for users who go on with SimGrid themselves.
+// The cluster as a SimGrid platform, for users who continue with SimGrid themselves.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// XML of version 4.1 (DTD simgrid.dtd): one zone with Dijkstra routing; GPUs are hosts named "node0.gpu3",
-// switches and NICs routers, every link split duplex. Latencies: half of the GPU link's at each GPU, half of
+// XML of version 4.1 (DTD simgrid.dtd): one zone with Dijkstra routing. GPUs are hosts named "node0.gpu3",
+// switches and NICs routers, every link split duplex. Half of the GPU link's latency is at each GPU, half of
 // the NIC's at each NIC. InputError as make_graph().
 void write_simgrid(std::ostream& out, const Cluster& cluster, std::int64_t nodes);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array kAxisNames = {"x", "y", "z"};
 
-// Group or router, rail or direction, level: enough for 2^40 nodes.
+// Packs group or router, rail or direction, and level: enough for 2^40 nodes.
 std::uint64_t link_id(std::size_t level, bool up, int lane, std::int64_t group) {
   return static_cast<std::uint64_t>(group) << 24 | static_cast<std::uint64_t>(lane) << 8 |
          static_cast<std::uint64_t>(level) << 1 | (up ? 1U : 0U);
@@ -53,7 +53,7 @@ std::string direct_name(const FabricLevel& level, std::int64_t from, std::int64_
   return fmt::format("{0}{1}-{0}{2}", level.name, from, to);
 }
 
-// The links of a group are spread evenly over the other groups.
+// The links of a group are distributed evenly over the other groups.
 std::vector<FabricLink> direct_route(const Cluster& cluster, NicPlace from, NicPlace to) {
   const FabricLevel& level = cluster.fabric.levels.front();
   const std::int64_t a = group_of(level, from.node), b = group_of(level, to.node);

@@ -64,7 +64,7 @@ class GraphBuilder {
     }
   }
 
-  // One vertex stands for all parallel switches of its place in the tree.
+  // One vertex represents all parallel switches of its place in the tree.
   void add_tree(std::int64_t node, int index) {
     const Fabric& fabric = cluster_.fabric;
     Vertex below = nic(node, index);
@@ -152,7 +152,7 @@ struct OneFurther {
   }
 };
 
-// Each line with a reverse of no capacity, as augmenting paths need it.
+// Each line has a reverse edge without capacity, as augmenting paths need it.
 struct Pipe {
   double capacity = 0, residual = 0;
   boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>::edge_descriptor reverse;
@@ -260,7 +260,7 @@ double max_flow(const LinkGraph& graph, const std::vector<Vertex>& sources,
                                     boost::get(&Pipe::residual, pipes), boost::get(&Pipe::reverse, pipes),
                                     last.data(), colours.data(), distances.data(),
                                     boost::get(boost::vertex_index, pipes), from_all, to_all);
-  // Its own return value is cut to an integer.
+  // The function's own return value is truncated to an integer.
   double flow = 0;
   for (const auto edge : boost::make_iterator_range(boost::out_edges(from_all, pipes)))
     flow += pipes[edge].capacity - pipes[edge].residual;

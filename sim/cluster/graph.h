@@ -1,4 +1,4 @@
-// Everything of a cluster as one graph: GPUs, switches, NICs, and the links that join them.
+// A cluster as one graph: GPUs, switches, NICs, and the links between them.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
@@ -29,24 +29,24 @@ using LinkGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directe
 using Vertex = LinkGraph::vertex_descriptor;
 using Edge = LinkGraph::edge_descriptor;
 
-// `nodes` nodes from the first on, with the whole fabric above them (all routers of a torus).
-// InputError above 2^20 GPUs.
+// The first `nodes` nodes, with the whole fabric above them (all routers of a torus). InputError above 2^20
+// GPUs.
 LinkGraph make_graph(const Cluster& cluster, std::int64_t nodes);
 
-// One node by itself, without its NICs: what messages between its GPUs cross. GPU i is vertex i.
+// One node by itself, without its NICs: the links that messages between its GPUs use. GPU i is vertex i.
 LinkGraph make_node_graph(const Node& node);
 
-// Fewest links from `from` to `to`, of equally many the widest; empty when there is no way.
+// The route with fewest links from `from` to `to`, the widest of equally long ones; empty without a route.
 std::vector<Edge> shortest_route(const LinkGraph& graph, Vertex from, Vertex to);
 
-// By vertex: how many links away from `from` it is; -1 where there is no way.
+// By vertex: its distance from `from` in links; -1 without a route.
 std::vector<int> link_counts(const LinkGraph& graph, Vertex from);
 
-// What all of `sources` together can send to all of `sinks`, bytes/s: the maximum flow.
+// Bytes/s that all of `sources` together can send to all of `sinks`: the maximum flow.
 double max_flow(const LinkGraph& graph, const std::vector<Vertex>& sources, const std::vector<Vertex>& sinks);
 
-// Bytes/s from the GPUs of the first half of `gpus` to those of the second. Nodes are numbered along the
-// fabric, so for trees and tori (cut across their last dimension) no other half carries less.
+// Bytes/s from the first half of `gpus` to the second. Nodes are numbered along the fabric, so in trees and
+// tori (cut across their last dimension) no other bisection has less.
 double bisection_bandwidth(const Cluster& cluster, std::int64_t gpus);
 
 }  // namespace rehearse

@@ -16,13 +16,13 @@ std::string rate(double bytes_per_s) {
   return fmt::format("{:g}GB/s", bytes_per_s * 1e-9);
 }
 
-// '\0' of a text without any.
+// '\0' for a text without letters.
 char first_letter(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   return begin == std::string::npos ? '\0' : text[begin];
 }
 
-// A NIC's rate where the file tells it; else it stays that of the cluster it is like.
+// A NIC's rate where the file has it; else `like`'s rate applies.
 Json nics_json(const ImportedNode& imported) {
   const Node& node = imported.cluster.node;
   if (node.nics == 0) return nullptr;
@@ -42,7 +42,8 @@ Json node_json(const ImportedNode& imported) {
   return {{"gpus", node.gpus}, {"gpu_link", link}, {"nics", nics_json(imported)}, {"wiring", wiring}};
 }
 
-// Rings are those of the whole mesh of `like`, islands those of its bridges: they hold for no other wiring.
+// Rings are those of the whole mesh of `like`, islands those of its bridges; they are invalid for other
+// wirings.
 Json nccl_json(const ImportedNode& imported, const Cluster& like) {
   const NcclFacts& nccl = imported.cluster.nccl;
   Json changed = Json::object();
@@ -58,7 +59,7 @@ Json nccl_json(const ImportedNode& imported, const Cluster& like) {
 
 }  // namespace
 
-// What a pipe holds is told by how it begins, as it has no ending: clusters are JSON objects.
+// A pipe has no file ending, so its first letter decides: clusters are JSON objects.
 bool is_topology_dump(const std::string& path) {
   if (!is_stream(path)) return path.ends_with(".xml") || path.ends_with(".txt");
   return first_letter(read_text_file(path, kMaxBytes)) != '{';

@@ -21,7 +21,7 @@ constexpr std::size_t kMaxCpus = 64, kMaxPci = 8192;
 constexpr int kDeepest = 32;
 constexpr const char* kNvSwitchClass = "0x068000";
 
-// Between two CPUs, as NCCL takes it (graph/topo.h: SKL_QPI_BW, AMD_BW, P9_BW, QPI_BW).
+// Rate between two CPUs, as in NCCL (graph/topo.h: SKL_QPI_BW, AMD_BW, P9_BW, QPI_BW).
 double cpu_rate(const std::string& arch, const std::string& vendor) {
   if (vendor == "AuthenticAMD") return 16e9;
   if (vendor == "GenuineIntel") return 10e9;
@@ -71,7 +71,7 @@ class TopologyReader {
   }
 
   // Lane rates of PCIe 1 to 6 in units of NCCL's table: 15, 30, ... of 80 parts of a GB/s. Where the kernel
-  // told none, NCCL takes 60 and 16 lanes (graph/topo.cc: kvDictPciGen, ncclTopoAddPci).
+  // reported none, NCCL assumes 60 and 16 lanes (graph/topo.cc: kvDictPciGen, ncclTopoAddPci).
   double pci_rate(const pugi::xml_node& pci) {
     constexpr std::array<std::pair<double, double>, 6> rates = {
         {{2.5, 15}, {5, 30}, {8, 60}, {16, 120}, {32, 240}, {64, 480}}};
@@ -108,8 +108,8 @@ class TopologyReader {
     for (const pugi::xml_node below : pci.children("pci")) add_pci(below, name, depth + 1);
   }
 
-  // Devices by PCI class, as NCCL's kvDictPciClass and RCCL's have them; the graphics of a board's management
-  // controller (ASPEED, Matrox) are none.
+  // GPUs by PCI class, as in NCCL's kvDictPciClass and RCCL's. The graphics of a board's management
+  // controller (ASPEED, Matrox) does not count.
   bool stands_for_gpu(const pugi::xml_node& pci) const {
     const std::string of_class = pci.attribute("class").value(), vendor = pci.attribute("vendor").value();
     const bool is_gpu = of_class.starts_with("0x03") || of_class.starts_with("0x12");
@@ -125,10 +125,10 @@ class TopologyReader {
     Node& node = imported_.cluster.node;
     if (node.nics == kMaxDevices) fail(fmt::format("has more than {} network cards", kMaxDevices));
     link(parent, fmt::format("nic{}", node.nics++), "pcie", rate);
-    if (!has_nets_) node.nic.bandwidth = rate;  // no more than its slot
+    if (!has_nets_) node.nic.bandwidth = rate;  // at most the rate of its slot
   }
 
-  // NCCL takes 10 Gb/s where a network card tells no speed.
+  // NCCL assumes 10 Gb/s where a network card reports no speed.
   void add_nets(const pugi::xml_node& nic, const std::string& parent, double rate) {
     Node& node = imported_.cluster.node;
     for (const pugi::xml_node net : nic.children("net")) {
@@ -160,7 +160,7 @@ class TopologyReader {
     return rate;
   }
 
-  // Each pair is told from both sides, once from each.
+  // Each pair is listed twice, once from each side.
   void join_gpus(const std::string& kind) {
     std::map<std::pair<std::string, std::string>, double> pairs;
     for (const auto& [busid, gpu] : gpus_) {

@@ -20,7 +20,7 @@ constexpr int kMaxLinksOfAGpu = 18;
 constexpr int kUnknownGpu = 80;  // NVLink 2 to 4, PCIe 4.0
 constexpr double kCpuRate = 16e9;
 
-// One row: a device, how it reaches each device of the header, and the cores next to it ("0-31,64-95").
+// One row: a device, its connection to each device of the header, and the cores next to it ("0-31,64-95").
 struct Row {
   std::string device;
   std::vector<std::string> codes;
@@ -31,7 +31,7 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// The header underlines its words on a terminal: ESC [ numbers m.
+// On a terminal the header's words are underlined: ESC [ numbers m.
 std::string without_escapes(const std::string& text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -67,7 +67,7 @@ std::vector<std::string> devices_of(const std::vector<std::string>& header) {
   return devices;
 }
 
-// What `nvidia-smi topo -p2p` says in place of links.
+// `nvidia-smi topo -p2p` prints these instead of links.
 bool is_peer_status(const std::string& word) {
   constexpr std::array kStates = {"OK", "CNS", "GNS", "TNS", "NS", "DR", "U"};
   return std::ranges::find(kStates, word) != kStates.end();
@@ -81,7 +81,7 @@ bool is_code(const std::string& word) {
   return std::ranges::find(kCodes, word) != kCodes.end();
 }
 
-// Sets that are joined step by step.
+// Disjoint sets (union-find).
 class Sets {
  public:
   explicit Sets(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0U); }
@@ -212,7 +212,7 @@ class Matrix {
     return code.starts_with("NV") ? std::stoi(code.substr(2)) : 0;
   }
 
-  // More links than a GPU has, counted over its pairs, lead through a switch.
+  // A GPU whose pairs list more links than it has is connected through a switch.
   void add_nvlinks(Node& node, const std::vector<std::string>& names) const {
     for (std::size_t a = 0; a < rows_.size(); ++a) {
       int sum = 0, most = 0;
@@ -231,7 +231,8 @@ class Matrix {
     }
   }
 
-  // PIX and PXB: below one switch; PHB and NODE: of one CPU. What NVLink hides of GPUs shows in their NICs.
+  // PIX and PXB: below one switch; PHB and NODE: on one CPU. NVLink hides the PCIe position of GPUs; their
+  // NICs show it.
   void add_pcie(Node& node, const std::vector<std::string>& names) const {
     Sets switches(rows_.size()), cpus(rows_.size());
     for (std::size_t a = 0; a < rows_.size(); ++a) {
@@ -254,7 +255,7 @@ class Matrix {
       node.wiring.push_back({roots.front(), roots[i], "cpu", kCpuRate});
   }
 
-  // GPUs next to the same cores are of one CPU, unless a code says otherwise: SYS leads to another.
+  // GPUs next to the same cores are on one CPU, unless a code contradicts: SYS leads to another CPU.
   void join_by_affinity(Sets& cpus) const {
     const Sets by_code = cpus;
     const auto pair_of = [&](std::size_t a, std::size_t b) {

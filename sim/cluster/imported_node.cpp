@@ -22,7 +22,7 @@ std::size_t number_of(const std::string& device) {
   return static_cast<std::size_t>(std::stoi(device.substr(3)));
 }
 
-// What the links of a kind give each GPU, bytes/s.
+// Total bandwidth of the links of a kind for each GPU, bytes/s.
 std::vector<double> rates_by_gpu(const Node& node, bool of_fabric) {
   std::vector<double> rates(static_cast<std::size_t>(node.gpus), 0);
   for (const NodeLink& link : node.wiring) {
@@ -32,7 +32,7 @@ std::vector<double> rates_by_gpu(const Node& node, bool of_fabric) {
   return rates;
 }
 
-// Sets of GPUs that the links of GPU fabrics join, each in ascending order.
+// Sets of GPUs that GPU links connect, each in ascending order.
 std::vector<std::vector<std::size_t>> islands_of(const Node& node) {
   std::map<std::string, std::string> parent;
   const auto root = [&](std::string name) {
@@ -60,7 +60,7 @@ std::string gpu_names(const std::vector<std::size_t>& gpus) {
   return join(names);
 }
 
-// The same number of neighbours each, numbered in a row: NVLink bridges.
+// Whether all sets have the same size and consecutive numbers: NVLink bridges.
 bool are_even(const std::vector<std::vector<std::size_t>>& islands) {
   const std::size_t size = islands.front().size();
   return size > 1 && std::ranges::all_of(islands, [&](const auto& island) {
@@ -88,7 +88,7 @@ void note_slower(ImportedNode& imported, const std::vector<double>& rates,
                     gpu_names(slower), least_of(rates, slower) * 1e-9, most * 1e-9));
 }
 
-// Links of its GPUs to each other as those of `like`: a switch, or its own wiring between GPUs.
+// Adds links between its GPUs as in `like`: a switch, or direct wiring.
 void add_gpu_links(Node& node, const Cluster& like) {
   node.gpu_link_kind = like.node.gpu_link_kind;
   node.gpu_link = like.node.gpu_link;
@@ -115,7 +115,7 @@ std::string parent_of(const Node& node, const std::string& gpu) {
   return gpu;
 }
 
-// As many NICs a GPU as `like` has, below the same switch or CPU as their GPU.
+// Adds as many NICs a GPU as `like` has, below the same switch or CPU as their GPU.
 void add_nics(ImportedNode& imported, const Cluster& like) {
   Node& node = imported.cluster.node;
   node.nics =
@@ -157,7 +157,7 @@ void complete_nics(ImportedNode& imported, const Cluster& like) {
   node.nic_of_gpu = nearest_nics(node);
 }
 
-// A host of an NVLink domain tells of its own GPUs alone; the domain is what messages meet.
+// A host of an NVLink domain lists only its own GPUs; messages use the whole domain.
 void keep_domain(ImportedNode& imported, const Cluster& like) {
   const Node host = imported.cluster.node;
   imported.part_of_domain = true;
@@ -222,7 +222,7 @@ void sum_gpu_links(ImportedNode& imported) {
   const auto gpus = static_cast<std::size_t>(node.gpus);
   node.gpu_link_kind = "pcie";
   node.gpu_link.bandwidth = *std::ranges::min_element(pcie);
-  // A node of one GPU that names links to others tells them by these.
+  // A node with one GPU that lists links to other nodes counts these.
   if (largest->size() > 1 ? 2 * largest->size() > gpus : fabric.front() > 0) {
     node.gpu_link_kind = switched ? "nvswitch" : xgmi ? "xgmi" : "nvlink-mesh";
     node.gpu_link.bandwidth = least_of(fabric, *largest);

@@ -1,18 +1,18 @@
-// How is a node completed of which a dump tells a part?
+// How is a node completed when a dump describes only a part of it?
 #pragma once
 
 #include "cluster/import.h"
 
 namespace rehearse {
 
-// Which NIC each GPU uses, the nearest of them and of equally near ones the least used.
+// The NIC that each GPU uses: the nearest one, and of equally near ones the least used.
 std::vector<int> nearest_nics(const Node& node);
 
-// gpu_link from what the wiring gives each GPU. GPUs that most others of an NVSwitch node have lost, or that
-// are joined in pairs alone, are named in the notes.
+// Sets gpu_link from the wiring's total for each GPU. The notes name GPUs of an NVSwitch node that lack links
+// of most others, and GPUs that are connected only in pairs.
 void sum_gpu_links(ImportedNode& imported);
 
-// Everything that the dump does not tell, from `like`.
+// Takes everything that the dump lacks from `like`.
 void complete(ImportedNode& imported, const Cluster& like);
 
 }  // namespace rehearse

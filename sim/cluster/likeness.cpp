@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kRounding = 1e-9;  // of figures that are written in different units
+constexpr double kRounding = 1e-9;  // for figures that are written in different units
 constexpr std::array<const char*, kParts> kPartNames = {"GPU", "GPU links", "NICs", "fabric"};
 
 // 0: equal.
@@ -18,7 +18,7 @@ double apart(double known, double asked) {
   return ratio <= kRounding ? 0 : ratio;
 }
 
-// Collects what differs of a part.
+// Collects the differences of a part.
 class Comparison {
  public:
   Comparison(Part part, Likeness& found) : part_(static_cast<std::size_t>(part)), found_(found) {}

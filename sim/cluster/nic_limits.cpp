@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// A NIC of a rate that is not listed gets no more through than the next faster one of its kind that is.
+// A NIC with an unlisted rate gets at most the throughput of the next faster listed one of its kind.
 NicLimits read_nic_limits(const std::string& kind, double bandwidth) {
   constexpr double kSame = 1e-6;
   const std::string file = (data_directory() / "calibrate/data/nics.json").string();

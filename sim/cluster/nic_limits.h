@@ -1,4 +1,4 @@
-// What do NICs get through of what their line rate says?
+// How much of its line rate does a NIC achieve?
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct NicLimits {
   std::string source = {};    // empty: nothing on record
 };
 
-// From calibrate/data/nics.json, which a cluster's "nics" may overrule, by kind and line rate in bytes/s.
+// From calibrate/data/nics.json, by kind and line rate in bytes/s; a cluster's "nics" may override it.
 // InputError when that file breaks a rule.
 NicLimits read_nic_limits(const std::string& kind, double bandwidth);
 

@@ -23,8 +23,8 @@ constexpr double kComputeCapability = 100;
 constexpr int kNodes = 1 << 20;
 constexpr double kMinEfficiency = 1e-6;
 
-// Whether an optional key is there. Asked for even when absent, so that a misspelling of it gets the right
-// name.
+// Whether an optional key is present. Registered even when absent, so that a misspelling gets the right
+// suggestion.
 bool offers(const JsonReader& reader, const std::string& key) {
   const bool present = reader.has(key);
   if (!present) static_cast<void>(reader.text_or(key, ""));
@@ -102,8 +102,8 @@ void require_schema(const JsonReader& reader) {
   }
 }
 
-// A cluster may say which other one it is like and give only what differs, as a JSON merge patch (RFC 7396).
-// All sources stay on record.
+// A cluster may be "like" another one and state only the differences, as a JSON merge patch (RFC 7396). All
+// sources are kept.
 JsonReader open_merged(const std::string& file, int deepest = kLikeChain) {
   const JsonReader own = JsonReader::open(file);
   require_kind(own.json(), file, JsonKind::cluster);

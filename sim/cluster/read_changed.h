@@ -1,4 +1,4 @@
-// What if a cluster differed in this?
+// How is a cluster read with some values changed?
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// The cluster of that name or path with `changes` written over its JSON as a merge patch (RFC 7396); an empty
-// object changes nothing. What the file must obey, the result must too: InputError.
+// The cluster of that name or path, with `changes` applied to its JSON as a merge patch (RFC 7396). An empty
+// object changes nothing. The result must obey the same rules as a file: InputError.
 Cluster read_cluster_changed(const std::string& name_or_path, const Json& changes);
 
 }  // namespace rehearse

@@ -72,7 +72,7 @@ std::vector<FabricLevel> read_levels(const JsonReader& reader) {
   return levels;
 }
 
-// "oversubscription" beside the levels is that of the topmost one: what a sweep turns.
+// "oversubscription" beside the levels sets that of the topmost one, for sweeps.
 void override_oversubscription(const JsonReader& fabric, std::vector<FabricLevel>& levels) {
   if (!fabric.has("oversubscription")) return;
   if (levels.empty()) fabric.fail("oversubscription", "needs a level whose uplinks it is of");

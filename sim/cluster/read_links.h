@@ -1,4 +1,4 @@
-// The parts of a cluster file that say how things are joined: "wiring" of the node and "fabric".
+// How are the connections of a cluster file read: "wiring" of the node and "fabric"?
 #pragma once
 
 #include "base/json_reader.h"
@@ -14,8 +14,7 @@ std::vector<NodeLink> read_wiring(const JsonReader& node, const Node& so_far);
 // nics.of_gpu: the NIC of each GPU. Empty when not given.
 std::vector<int> read_nic_of_gpu(const JsonReader& nics, const Node& so_far);
 
-// fabric: a sentence (one switch joins all nodes without loss), or an object with "kind" and what belongs to
-// it.
+// fabric: a sentence (one switch joins all nodes without loss), or an object with "kind" and its parameters.
 Fabric read_fabric(const JsonReader& cluster, const Cluster& so_far);
 
 }  // namespace rehearse

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kManyGpus = 1LL << 31;
 
-// How many GPUs the cluster can be asked for.
+// The most GPUs that the cluster can have.
 std::int64_t most_gpus(const Cluster& cluster) {
   return cluster.max_nodes == 0 ? kManyGpus : std::int64_t{cluster.max_nodes} * cluster.node.gpus;
 }

@@ -1,4 +1,4 @@
-// What does a message between two GPUs cross, and how fast can it be?
+// Which links does a message between two GPUs use, and how fast can it be?
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct Hop {
   std::string link;  // "gpu3 to nvswitch", "nic3 out", "leaf0.rail3 up", ...
   std::string kind;
   double bandwidth = 0;  // bytes/s
-  bool shared = false;   // a link of the fabric that more can enter than it carries
+  bool shared = false;   // an oversubscribed link of the fabric
 };
 
 struct Route {

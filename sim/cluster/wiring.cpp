@@ -14,7 +14,7 @@ namespace rehearse {
 
 namespace {
 
-// The number behind `word`, or -1 when the name is no such word and number.
+// The number after `word`, or -1 when the name is not this word and a number.
 int index_of(const std::string& name, const std::string& word) {
   if (!name.starts_with(word) || name.size() == word.size()) return -1;
   int index = -1;

@@ -16,12 +16,12 @@ struct NodeLink {
   double bandwidth = 0;
 };
 
-// The node's own links where its file gives them; else a switch that joins all GPUs, and each NIC beside the
-// GPUs that use it.
+// The node's own links where its file has them. Otherwise a switch that joins all GPUs, and each NIC next to
+// the GPUs that use it.
 std::vector<NodeLink> links_of(const Node& node);
 
-// One direction of a link that a message between two GPUs of a node crosses; the GPUs are places 0, 1, ...,
-// the others follow. As shortest_route() in make_node_graph().
+// One direction of a link on the route between two GPUs of a node. GPUs are places 0, 1, ..., the others
+// follow. Same route as shortest_route() in make_node_graph().
 struct Wire {
   std::size_t from = 0, to = 0;
   double bandwidth = 0;  // bytes/s
@@ -32,7 +32,7 @@ bool is_gpu(const std::string& name);  // "gpu" and a number
 bool is_nic(const std::string& name);  // "nic" and a number
 
 // Every broken rule of a wiring, as sentences: ends that name no GPU or NIC of the node, a link to itself or
-// given twice, GPUs that are not joined.
+// given twice, GPUs that are not connected.
 std::vector<std::string> broken_wiring(const Node& node);
 
 }  // namespace rehearse

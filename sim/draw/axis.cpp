@@ -9,7 +9,7 @@ namespace rehearse::svg {
 
 namespace {
 
-// The least of 1, 2, 5 times a power of ten that is not below `value` > 0.
+// The smallest of 1, 2, 5 times a power of ten that is not below `value` > 0.
 double round_up(double value) {
   const double power = std::pow(10, std::floor(std::log10(value)));
   for (const double factor : {1.0, 2.0, 5.0})
@@ -41,7 +41,7 @@ std::vector<Tick> ticks(const Window& window, const TimeUnit& unit, double apart
   const int decimals = std::clamp(static_cast<int>(-std::floor(std::log10(step) + 1e-9)), 0, 9);
   std::vector<Tick> marks;
   const double first = std::ceil(window.begin / unit.seconds / step - 1e-9);
-  const double most = 2 + window.width / apart;  // where neighbouring doubles are further apart than ticks
+  const double most = 2 + window.width / apart;  // limit: doubles may be further apart than ticks
   for (int i = 0; i < most; ++i) {
     const double at = (first + i) * step;
     const double x = window.x(at * unit.seconds);

@@ -49,7 +49,7 @@ class BarPicture {
  private:
   double bottom() const { return top_ + kPitch * static_cast<double>(bars_.bars.size()); }
 
-  // Only parts that some bar has.
+  // Only parts that occur in some bar.
   void legend() {
     Swatches swatches(canvas_, 16, kWidth - 16, top_ + 10);
     for (std::size_t i = 0; i < bars_.parts.size(); ++i) {

@@ -1,4 +1,4 @@
-// What do several totals consist of? A picture: one stacked bar each.
+// How do several totals divide into parts? A picture: one stacked bar each.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ struct Bar {
   std::string name;
   std::vector<double> parts;  // one for each of StackedBars::parts; empty: refused
   bool fits = true;
-  std::string total;  // written at its end, or why there is none
-  std::string hint;   // shown when the pointer rests on it
+  std::string total;  // written at the bar's end, or the reason why there is none
+  std::string hint;   // shown on hover
 };
 
 struct BarPart {
@@ -22,14 +22,14 @@ struct BarPart {
 // Values are in the unit that the label names.
 struct StackedBars {
   std::string title;
-  std::string held;  // what was held fixed, as a sentence
+  std::string held;  // fixed settings, as a sentence
   std::string label;
   std::vector<BarPart> parts;
   std::vector<Bar> bars;
   std::string note;  // below the bars
 };
 
-// A self-contained SVG that is the same on every run; bars lie one below the other, in order.
+// A self-contained SVG with the same bytes on every run. Bars are one below the other, in order.
 std::string draw_bars(const StackedBars& bars);
 
 }  // namespace rehearse

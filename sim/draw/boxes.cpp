@@ -7,7 +7,7 @@ namespace rehearse::svg {
 std::vector<Box> compute_boxes(const TimelineRank& rank, const RankOps& ops, int pp, double tiny_s,
                                std::int64_t& merged) {
   std::vector<Box> boxes;
-  bool small = false;  // the last box is made of ops that are each too small
+  bool small = false;  // the last box consists of ops that are each too small
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
     if (op.stream != Stream::compute) continue;

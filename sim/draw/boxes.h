@@ -1,4 +1,4 @@
-// Which boxes does the row of a rank consist of, once what is too small to see has been merged?
+// Which boxes make up the row of a rank, after boxes too small to see have been merged?
 #pragma once
 
 #include <vector>
@@ -14,12 +14,13 @@ struct Box {
   std::int32_t microbatch = -1;  // -1: none, or several
 };
 
-// The compute stream. Parts of one op are joined; neighbours of one paint that are each shorter than `tiny_s`
-// are merged, which `merged` counts.
+// The compute stream. Parts of one op are joined. Neighbours of one paint that are each shorter than `tiny_s`
+// are merged; `merged` counts them.
 std::vector<Box> compute_boxes(const TimelineRank& rank, const RankOps& ops, int pp, double tiny_s,
                                std::int64_t& merged);
 
-// When does at least one message (or reduction) of the rank move? Gaps below `tiny_s` are closed.
+// Times in which at least one message (or reduction) of the rank is in transfer. Gaps below `tiny_s` are
+// closed.
 std::vector<Box> moving_boxes(const TimelineRank& rank, const RankOps& ops, Meaning meaning, double tiny_s);
 
 }  // namespace rehearse::svg

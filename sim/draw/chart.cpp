@@ -97,7 +97,7 @@ class ChartPicture {
     return marks;
   }
 
-  // Labels that would run into the one before are left out.
+  // Labels that would overlap the previous one are omitted.
   void x_axis() {
     double free = 0;
     for (const ChartTick& tick : x_ticks()) {

@@ -1,5 +1,5 @@
-// How does one quantity depend on another? A picture: curves of points, with what is refused marked where it
-// would stand.
+// How does one quantity depend on another? A picture: curves of points, with refused points marked at their
+// x.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@ namespace rehearse {
 struct ChartPoint {
   double x = 0, y = 0;
   bool fits = true;  // hollow where it does not fit in memory
-  std::string hint;  // shown when the pointer rests on it
+  std::string hint;  // shown on hover
 };
 
-// Points are joined in order where `joined`. Series of one `style` have one colour and marker.
+// Points are joined in order where `joined`. Series with the same `style` share colour and marker.
 struct ChartSeries {
-  std::string name;  // in the legend; "": not there
+  std::string name;  // in the legend; "": not in it
   std::vector<ChartPoint> points;
   std::size_t style = 0;
   bool dashed = false;  // a reference: dashed and without markers
   bool joined = true;
 };
 
-// What has no y: a cross at the foot of the plot, with their number where several have one x.
+// A point without y: a cross at the bottom of the plot, with their number where several have the same x.
 struct RefusedPoint {
   double x = 0;
   std::string hint;
@@ -34,10 +34,10 @@ struct ChartTick {
   std::string label;
 };
 
-// Values are in the units that the labels name. The y axis begins at 0.
+// Values are in the units of the labels. The y axis begins at 0.
 struct Chart {
   std::string title;
-  std::string held;  // what was held fixed, as a sentence
+  std::string held;  // fixed settings, as a sentence
   std::string x_label, y_label;
   bool logarithmic_x = false;
   bool x_from_zero = false;
@@ -49,7 +49,7 @@ struct Chart {
   std::string note;                         // below the plot
 };
 
-// A self-contained SVG that is the same on every run.
+// A self-contained SVG with the same bytes on every run.
 std::string draw_chart(const Chart& chart);
 
 }  // namespace rehearse

@@ -24,7 +24,7 @@ constexpr const char* kGpuColour = "#009e73";
 constexpr const char* kNicColour = "#e69f00";
 constexpr const char* kSwitchColour = "#56b4e9";
 constexpr const char* kLineColour = "#888888";
-constexpr const char* kCore = "core";  // of which there is one
+constexpr const char* kCore = "core";  // there is only one
 
 struct Point {
   double x = 0, y = 0;
@@ -65,7 +65,7 @@ class ClusterPicture {
     return points;
   }
 
-  // Boxes of one level, each below the box above that serves it, with a line to it.
+  // Boxes of one level. Each is below the box above that serves it, and connected to it.
   std::vector<Point> level(const std::vector<Point>& above, std::int64_t count, std::int64_t below_each,
                            const std::string& name, const char* colour) {
     const std::vector<Point> points = row(count, top_);
@@ -136,7 +136,8 @@ class ClusterPicture {
 
   using Points = std::map<std::string, Point>;
 
-  // What is joined to some GPUs stands behind them, NICs behind those, switches of switches inside the ring.
+  // Switches connected to some GPUs are drawn behind them, NICs behind those, switches of switches inside the
+  // ring.
   static void place_beside(const std::vector<NodeLink>& links, Points& points, Point centre, double radius) {
     place_ends(links, points, centre, radius + 58, false);
     place_ends(links, points, centre, radius + 115, true);
@@ -147,7 +148,7 @@ class ClusterPicture {
     }
   }
 
-  // Each end without a place, in the direction of the placed ends that it is joined to.
+  // Places each end without a place in the direction of the placed ends that it is connected to.
   static void place_ends(const std::vector<NodeLink>& links, Points& points, Point centre, double distance,
                          bool nics) {
     Points sums;

@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// A self-contained SVG, the same on every run. Of more than 8 nodes or switches of a level the first ones are
-// drawn, and how many there are is written beside them.
+// A self-contained SVG with the same bytes on every run. Of more than 8 nodes or switches of a level, the
+// first ones are drawn, with the total number beside them.
 std::string draw_cluster(const Cluster& cluster, std::int64_t nodes);
 
 }  // namespace rehearse

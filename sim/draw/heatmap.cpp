@@ -44,7 +44,7 @@ std::string text_of(const Rgb& colour) {
                      std::lround(colour.blue));
 }
 
-// Relative luminance decides between black and white letters (WCAG 2.1, section 1.4.3).
+// Black or white letters, by relative luminance (WCAG 2.1, section 1.4.3).
 const char* letters_on(const Rgb& colour) {
   const auto linear = [](double part) { return std::pow(part / 255, 2.2); };
   const double light =
@@ -114,7 +114,7 @@ class HeatPicture {
     if (cell.value && !cell.fits) box("url(#nofit)");
     const double size = std::min(12.0, cell_height_ - 3);
     if (text_width(cell.label, size) + 4 <= cell_width_) {
-      // A halo keeps the letters apart from the hatching.
+      // A halo separates the letters from the hatching.
       const char* ink = cell.value ? letters_on(fill) : "#777";
       canvas_.put(R"(<text x="{}" y="{}" font-size="{}" text-anchor="middle" fill="{}"{}>{}</text>)",
                   number(x(column) + cell_width_ / 2), number(y(row) + cell_height_ / 2 + size * 0.36),

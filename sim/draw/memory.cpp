@@ -72,7 +72,7 @@ class MemoryPicture {
     }
   }
 
-  // A step at every change; within one pixel only the last and the highest are drawn.
+  // A step at every change; within one pixel only the last and the highest value are drawn.
   void curve(const TimelineRank& rank, std::size_t colour) {
     const auto pipeline_rank = static_cast<std::size_t>(rank.instance.pipeline_rank);
     const double floor = state_and_buffer_bytes(report_.memory[pipeline_rank]);

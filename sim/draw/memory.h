@@ -1,5 +1,5 @@
-// How does the memory of each pipeline rank rise and fall over an iteration? A picture: time from left to
-// right, bytes upwards.
+// How does the memory of each pipeline rank change during an iteration? A picture: time from left to right,
+// bytes upwards.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace rehearse {
 
-// A self-contained SVG that is the same on every run: one line for each of at most eight pipeline ranks (the
-// heaviest among them, the others evenly spread), from the floor of its state up to its activations; the
-// heaviest rank's peak marked, the GPU's memory as a dashed line. InputError when the timeline does not
-// belong to the schedule.
+// A self-contained SVG with the same bytes on every run. It has one line for each of at most eight pipeline
+// ranks (the heaviest, the others evenly spread), with activations on top of the state. The heaviest rank's
+// peak is marked; the GPU's memory is a dashed line. InputError when the timeline does not belong to the
+// schedule.
 std::string draw_memory(const Timeline& timeline, const Schedule& schedule, const Report& report,
                         const Work& work);
 

@@ -21,7 +21,7 @@ constexpr const char* kFalling = "M-1 5l2 2M0 0l6 6M5-1l2 2";
 constexpr const char* kLevel = "M0 1.5h6M0 4.5h6";
 constexpr const char* kUpright = "M1.5 0v6M4.5 0v6";
 
-// By Meaning.
+// Indexed by Meaning.
 constexpr std::array<Style, 9> kStyles = {{{"forward", 86, 180, 233, nullptr, nullptr},
                                            {"backward", 0, 158, 115, kRising, "#005c43"},
                                            {"backward for inputs", 230, 159, 0, kFalling, "#8a5f00"},

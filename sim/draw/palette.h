@@ -1,6 +1,6 @@
-// Which colour and hatching stands for what?
+// Which colour and hatching represents which kind of op?
 //
-// Colours are Okabe and Ito's (jfly.uni-koeln.de/color, 2008), told apart with any colour vision; each
+// Colours are Okabe and Ito's (jfly.uni-koeln.de/color, 2008), distinguishable with any colour vision. Each
 // meaning also has its own lightness or hatching, so that a grey print can be read.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace rehearse::svg {
 
-// What a box or strip shows; `chunk` lightens it.
+// Meaning of a box or strip; `chunk` lightens it.
 enum class Meaning {
   forward,
   backward,

@@ -23,9 +23,9 @@ using namespace svg;
 
 // Pixels.
 constexpr double kWidth = 1200;
-constexpr double kLeft = 58;  // row names stand left of it
+constexpr double kLeft = 58;  // row names are left of it
 constexpr double kRight = 22;
-constexpr double kRowsHeight = 620;  // aimed at for all rows together
+constexpr double kRowsHeight = 620;  // target for all rows together
 constexpr double kBetween = 34;      // between the first and the last part of a long iteration
 constexpr double kMinOp = 4;         // mean width of an op below which only the two parts are drawn
 constexpr double kTiny = 0.3;        // narrower boxes are merged
@@ -34,16 +34,16 @@ constexpr std::size_t kMaxRows = 64;
 // Panels of one picture have larger letters: a web page shows it at two thirds of its size.
 constexpr double kPanelZoom = 1.35;
 
-// How long the axis of time is, and how many compute ops the busiest rank runs along it.
+// Length of the time axis, and the number of compute ops that the busiest rank runs in it.
 struct Scale {
   double seconds = 0;
   std::ptrdiff_t ops = 0;
 };
 
-// One panel of several: a title of one line; axis and legend stand below the last panel alone.
+// One panel of several, with a one-line title. Axis and legend are below the last panel only.
 struct Panel {
   bool is_last = true;
-  std::set<Paint> used_before;  // by the panels above: the legend explains them too
+  std::set<Paint> used_before;  // by the panels above: the legend explains these too
 };
 
 Scale scale_of(const DrawnRun& run) {
@@ -210,7 +210,7 @@ class PipelinePicture {
   void labels(const std::vector<Box>& boxes, const Window& window) {
     const double size = std::min(12.0 * zoom_, std::floor(box_ * 0.62));
     if (size < 7) return;
-    // As wide for 0 as for the last microbatch, so that a row is not numbered up to 9 only.
+    // As wide for 0 as for the last microbatch, so that a row is not numbered only up to 9.
     const double room = text_width(std::to_string(schedule_.microbatches - 1), size) + 3;
     std::string texts;
     for (const Box& box : boxes) {
@@ -255,7 +255,7 @@ class PipelinePicture {
     Swatches swatches(canvas_, 16, kWidth - kRight, y_ + 8, zoom_);
     for (const Paint& key : used_) {
       const bool strip = key.meaning >= Meaning::message;
-      if (chunks() > 3 && key.chunk > 0 && key.chunk + 1 < chunks()) continue;  // shades between
+      if (chunks() > 3 && key.chunk > 0 && key.chunk + 1 < chunks()) continue;  // intermediate shades
       std::string label = name_of(key.meaning);
       if (chunks() > 1 && key.meaning < Meaning::step)
         label += (chunks() > 3 && key.chunk > 0 ? " to chunk " : ", chunk ") + std::to_string(key.chunk);
@@ -282,7 +282,7 @@ class PipelinePicture {
     paragraph(words);
   }
 
-  // A description, the style of what comes by the thousand, and the patterns of hatched boxes.
+  // A description, the style of repeated elements, and the patterns of hatched boxes.
   std::string head() const {
     std::string patterns;
     for (const Paint& key : used_) patterns += pattern(key, chunks());
@@ -306,7 +306,7 @@ class PipelinePicture {
   std::vector<Window> windows_;
   double seconds_per_pixel_ = 1;
   double pitch_ = 0, box_ = 0, lane_ = 0;
-  std::set<Meaning> strips_;  // what the rows show below their boxes
+  std::set<Meaning> strips_;  // shown by the rows below their boxes
   bool labelled_ = false;
   std::int64_t merged_ = 0;
   std::set<Paint> used_;

@@ -57,7 +57,7 @@ std::string number(double value) {
 
 std::string shorten(const std::string& text, std::size_t characters) {
   std::size_t count = 0;
-  std::size_t cut = text.size();  // where the last character that may stay with an ellipsis ends
+  std::size_t cut = text.size();  // end of the last character that fits together with an ellipsis
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (!begins_character(text[at])) continue;
     if (++count == characters) cut = at;

@@ -108,7 +108,7 @@ class ChakraWriter {
     return static_cast<std::uint64_t>(std::llround(seconds * 1e6));
   }
 
-  // One node, or one for each group that the op's messages go to. These share the op's time evenly.
+  // One node, or one for each group that the op's messages go to. Such nodes share the op's time evenly.
   void add_op(const RankOps& ops, std::size_t index, const Span& span) {
     const Op& op = ops[index];
     const std::vector<Collective> sent = messages_by_group(sizes_, plan_, comm_groups_, ops, index);
@@ -122,7 +122,7 @@ class ChakraWriter {
     node_of_.push_back(nodes_);
   }
 
-  // Nodes are numbered from 1, as their ops are issued.
+  // Nodes are numbered from 1, in the issue order of their ops.
   void add_node(const RankOps& ops, const Op& op, const Span& span, const Collective* sent) {
     ProtoWriter node;
     node.varint(node::kId, ++nodes_);
@@ -199,9 +199,9 @@ class ChakraWriter {
   void collective_of(ProtoWriter& node, const Collective& sent) {
     add(node, "comm_type", attribute::kInt64, static_cast<std::uint64_t>(chakra_type(sent.op)));
     const std::vector<int> ranks = sorted_ranks(comm_groups_, sent.group, rank_);
-    // ASTRA-sim reads the size of a rank's input, as Chakra's converter of PyTorch traces writes it
-    // (pytorch_node.py, comm_size). A ring of n gathers by n - 1 messages of comm_size each; it reduces and
-    // scatters by n - 1 of comm_size / n (astra-sim, native_collectives, Ring.cc).
+    // ASTRA-sim uses the input size of a rank, as Chakra's converter of PyTorch traces writes it
+    // (pytorch_node.py, comm_size). A ring of n gathers with n - 1 messages of comm_size each. It reduces and
+    // scatters with n - 1 messages of comm_size / n (astra-sim, native_collectives, Ring.cc).
     const bool gathers = sent.op == CollectiveOp::all_gather;
     const double given = gathers ? sent.bytes / static_cast<double>(ranks.size()) : sent.bytes;
     add(node, "comm_size", attribute::kInt64, whole(given));

@@ -37,7 +37,7 @@ Json zero_optimization(const Plan& plan) {
   return zero;
 }
 
-// The model, how it recomputes and what its kernels are is the training script's.
+// The training script chooses the model, the recompute method and the kernels.
 Plan said_of(const Model& model, const Plan& plan) {
   Plan said = untold(model, plan, Framework::deepspeed);
   if (is_quantized(plan.precision)) said.precision = Precision::bf16;

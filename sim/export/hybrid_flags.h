@@ -1,4 +1,4 @@
-// Which flags of Megatron-LM say the layers of a hybrid model, and where its stages end?
+// Which flags of Megatron-LM set the layers and the stage borders of a hybrid model?
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// Megatron-LM's --hybrid-layer-pattern. Stages of one pipeline rank each and of equal length need no border.
+// Megatron-LM's --hybrid-layer-pattern. Stages of equal length with one pipeline rank each need no border.
 std::string hybrid_layer_pattern(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

@@ -20,7 +20,8 @@ Json group(const std::string& name, const std::string& what, const std::vector<i
           {"ranks", ranks}};
 }
 
-// The pipeline of a rank and those that hold its parameters. Experts may have replicas of their own.
+// The groups of a rank: its pipeline, and the ranks that hold the same parameters. Experts may have replicas
+// of their own.
 Json groups_of(int rank, const Report& report) {
   const Plan& plan = report.plan;
   const CommGroups of(plan);
@@ -84,7 +85,7 @@ class RankWriter {
 }  // namespace
 
 std::string kineto_text(const RankTrace& rank) {
-  // dump(0): a line a key, and a space behind each colon.
+  // dump(0): one line a key, and a space after each colon.
   std::string text = "{\n\"distributedInfo\": " + rank.trace.at("distributedInfo").dump(0);
   for (const auto& [key, value] : rank.trace.items()) {
     if (key == "distributedInfo" || key == "traceEvents") continue;

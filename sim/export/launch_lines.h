@@ -10,25 +10,25 @@
 
 namespace rehearse {
 
-// Text of a launch line or configuration, or why the framework has no words for the plan.
+// Text of a launch line or configuration, or the reason why the framework cannot express the plan.
 struct LaunchLine {
   std::string text;
   std::string why_not;  // empty when there is a text
-  // Keys of the plan, in a scenario's words, that decide its time or memory and for which the text has no
-  // words (export/unsaid.h): read again it is a plan that has the framework's own way there.
+  // Keys of the plan, in a scenario's words, that affect time or memory and that the text cannot express
+  // (export/unsaid.h). A reader of the text gets the framework's default for them.
   std::vector<std::string> unsaid;
 };
 
-// Flags of Megatron-LM (v0.13's spelling) for the model's shape and the plan; zero-bubble schedules with the
-// flags of sail-sg/zero-bubble-pipeline-parallelism, which is a fork of it. Paths and training
-// hyperparameters are the user's.
+// Flags of Megatron-LM (v0.13's spelling) for the model's shape and the plan. Zero-bubble schedules use the
+// flags of its fork sail-sg/zero-bubble-pipeline-parallelism. The user adds paths and training
+// hyperparameters.
 LaunchLine megatron_flags(const Model& model, const Plan& plan);
 
-// ds_config.json; tensor parallelism as its AutoTP, stages as its pipeline engine.
+// ds_config.json, with tensor parallelism as its AutoTP and stages as its pipeline engine.
 LaunchLine deepspeed_config(const Model& model, const Plan& plan);
 
-// [training], [parallelism], [activation_checkpoint], [compile] and in fp8 [model] and
-// [quantize.linear.float8] of a torchtitan TOML file (v0.2).
+// A torchtitan TOML file (v0.2): [training], [parallelism], [activation_checkpoint], [compile], and in fp8
+// [model] and [quantize.linear.float8].
 LaunchLine torchtitan_toml(const Model& model, const Plan& plan);
 
 }  // namespace rehearse

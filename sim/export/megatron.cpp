@@ -33,7 +33,7 @@ class Line {
   std::string text_;
 };
 
-// Its own, and those of sail-sg's zero-bubble fork.
+// Megatron-LM's schedules, and those of sail-sg's zero-bubble fork.
 constexpr std::array kSchedules = {ScheduleName::one_f_one_b, ScheduleName::interleaved, ScheduleName::zb_h1,
                                    ScheduleName::zb_h2,       ScheduleName::zb_v,        ScheduleName::v_half,
                                    ScheduleName::v_min};
@@ -51,8 +51,8 @@ std::string why_not(const Plan& plan) {
   return "";
 }
 
-// Biases on every GEMM and a gated activation of its own, which costs what others cost: limits, of which
-// a model says only whether there are any, are those of the models of OpenAI 2025 (swiglu_limit).
+// Biases on every GEMM, and a special gated activation with the cost of others. A model states only whether
+// there are limits; their values are those of the models of OpenAI 2025 (swiglu_limit).
 bool is_gpt_oss(const Model& model) {
   return model.experts && model.experts->linear_bias;
 }
@@ -90,7 +90,7 @@ void add_model(Line& line, const Model& model) {
   line.flag_if(!has_biases, "disable-bias-linear");
   line.flag_if(model.qkv_bias && !has_biases, "add-qkv-bias");
   line.flag_if(model.qk_norm, "qk-layernorm");
-  // Keys before its own that a query meets, and none after it.
+  // Number of keys that a query sees before its own, and 0 after it.
   if (model.window > 0) line.flag("window-size", fmt::format("{},0", model.window - 1));
   if (!model.windows.empty()) line.flag("window-attn-skip-freq", as_list(model.windows));
   if (model.full_every > 0) line.flag("window-attn-skip-freq", model.full_every);
@@ -104,8 +104,7 @@ void add_model(Line& line, const Model& model) {
 
 void add_hybrid(Line& line, const Model& model, const Plan& plan) {
   line.flag("spec", "megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec");
-  // Python's argparse takes a value that begins with a dash for a flag, unless an equals sign stands before
-  // it.
+  // Python's argparse takes a value that begins with a dash for a flag, unless it follows an equals sign.
   const std::string pattern = hybrid_layer_pattern(model, plan);
   if (pattern.starts_with('-'))
     line.flag(fmt::format("hybrid-layer-pattern=\"{}\"", pattern).c_str());
@@ -217,26 +216,26 @@ void add_degrees(Line& line, const Model& model, const Plan& plan) {
     line.flag("pipeline-model-parallel-layout", layout(model, plan));
 }
 
-// In the type of the parameters, as fp16 training has them unless told otherwise, and bf16's where they are
-// reduced so (megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32).
+// In the type of the parameters, as fp16 training does by default; in bf16 where gradients are reduced in
+// bf16 (megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32).
 bool keeps_narrow_gradients(const Plan& plan) {
   if (plan.precision == Precision::fp32 || plan.recipe == Recipe::fp8_weights) return false;
   return plan.grad_reduce == Precision::bf16 ||
          (plan.precision == Precision::fp16 && plan.recipe == Recipe::sagemaker);
 }
 
-// Bytes that an element of a bucket takes in the precision that gradients are reduced in.
+// Bytes of a bucket's element in the precision of the gradient reduction.
 int bucket_width(const Plan& plan) {
   return plan.grad_reduce == Precision::bf16 || keeps_narrow_gradients(plan) ? 2 : 4;
 }
 
-// Whole elements; 0 where Megatron-LM's own number is meant, or less than one is.
+// Whole elements; 0 for Megatron-LM's default, or for less than one.
 std::int64_t bucket_elements(const Plan& plan) {
   if (plan.bucket_bytes == Plan{}.bucket_bytes) return 0;
   return static_cast<std::int64_t>(plan.bucket_bytes / bucket_width(plan));
 }
 
-// Megatron-FSDP gathers parameters ahead of their layers where it is told so.
+// Megatron-FSDP gathers parameters ahead of their layers only where it is told so.
 bool gathers_ahead(const Plan& plan) {
   return plan.zero == 3 && plan.prefetch > 0;
 }
@@ -254,7 +253,7 @@ void add_sharding(Line& line, const Model& model, const Plan& plan) {
   line.flag_if(plan.fused_cross_entropy, "cross-entropy-loss-fusion");
   if (plan.loss_fusion != LossFusion::native) line.flag("cross-entropy-fusion-impl", "te");
   line.flag_if(!plan.fused_softmax, "no-masked-softmax-fusion");
-  const bool scales = model.yarn && traits(plan).rope_fusion_lacks_yarn;  // which no fused kernel does
+  const bool scales = model.yarn && traits(plan).rope_fusion_lacks_yarn;  // no fused kernel supports it
   line.flag_if(!plan.fused_rotary || scales, "no-rope-fusion");
   line.flag_if(!plan.fused_activation, "no-bias-swiglu-fusion");
   line.flag_if(!plan.fused_accumulation, "no-gradient-accumulation-fusion");
@@ -276,7 +275,7 @@ void add_recompute(Line& line, const Plan& plan) {
   line.flag("recompute-modules", join(modules, " "));
 }
 
-// A graph of whole passes checks no loss (megatron/training/arguments.py).
+// A graph of whole passes does not check the loss (megatron/training/arguments.py).
 void add_graphs(Line& line, const Plan& plan) {
   if (!plan.cuda_graph) return;
   line.flag("te-rng-tracker");

@@ -1,4 +1,4 @@
-// Which parts of a model does no flag of Megatron-LM choose?
+// Which parts of a model can no flag of Megatron-LM choose?
 #pragma once
 
 #include <vector>

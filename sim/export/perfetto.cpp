@@ -117,7 +117,7 @@ class PerfettoWriter {
                        {}});
   }
 
-  // A flow is of the slice before it on its track.
+  // A flow belongs to the previous slice on its track.
   void flow(const JsonReader& reader, bool begins) {
     const std::size_t slice = last_.at(track_of(reader));
     if (slice == kNone) reader.fail("tid", "a flow must follow the slice that it is of");

@@ -1,5 +1,4 @@
-// How is a protobuf message put into bytes? The wire format of protobuf.dev/programming-guides/encoding, as
-// far as traces need it.
+// How is a protobuf message encoded? The subset of protobuf.dev/programming-guides/encoding that traces need.
 #pragma once
 
 #include <bit>
@@ -9,7 +8,7 @@
 
 namespace rehearse {
 
-// Fields stand in the order in which they are written; whoever reads takes any.
+// Fields are in the order of writing; readers accept any order.
 class ProtoWriter {
  public:
   void varint(int field, std::uint64_t value) {
@@ -28,7 +27,7 @@ class ProtoWriter {
   }
   void message(int field, const ProtoWriter& inner) { text(field, inner.bytes_); }
 
-  // As SerializeDelimitedToOstream() frames messages in a file: its length before each.
+  // Framed as SerializeDelimitedToOstream() does in a file: each message after its length.
   std::string delimited() const {
     ProtoWriter length;
     length.put(bytes_.size());

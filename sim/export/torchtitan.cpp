@@ -81,7 +81,7 @@ std::string pipeline(const Model& model, const Plan& plan) {
   return text;
 }
 
-// Ranks of data parallelism that divide the state among them, as those of context parallelism do.
+// Data-parallel ranks that shard the state; context-parallel ranks shard it too.
 int shard_degree(const Plan& plan) {
   return plan.zero == 0 ? 1 : plan.zero_shard > 0 ? plan.zero_shard / plan.cp : plan.dp;
 }
@@ -102,7 +102,7 @@ std::string checkpointing(Recompute recompute) {
                      by_op ? "selective_ac_option = \"op\"\n" : "");
 }
 
-// The output layer multiplies in bf16.
+// The output layer stays in bf16.
 std::string quantizing(const Plan& plan) {
   if (plan.precision != Precision::fp8) return "";
   if (plan.fp8_scaling == Fp8Scaling::mx)
@@ -124,9 +124,9 @@ std::string compiling(const Plan& plan) {
   return enable + fmt::format("components = [\"{}\"]\n", model ? "model" : "loss");
 }
 
-// fully_shard sets the precision of what it shards. Without it torch.autocast does, and with tensor or
-// pipeline parallelism nothing: torchtitan then trains in fp32 (torchtitan/distributed/utils.py,
-// maybe_enable_amp).
+// fully_shard sets the precision of sharded parameters. Without it torch.autocast does. With tensor or
+// pipeline parallelism and no sharding, nothing does: torchtitan then trains in fp32
+// (torchtitan/distributed/utils.py, maybe_enable_amp).
 Plan with_its_precision(Plan plan) {
   const bool narrow = plan.precision == Precision::bf16 && plan.recipe != Recipe::bf16;
   if (narrow && shard_degree(plan) * plan.cp == 1 && (plan.tp > 1 || plan.pp > 1))
@@ -139,7 +139,7 @@ Plan said_of(const Model& model, const Plan& plan) {
   Plan said = untold(model, told, Framework::torchtitan);
   const int shard = shard_degree(plan), replicas = plan.dp / shard;
   if (told.precision == Precision::bf16 && shard * plan.cp == 1) said.recipe = Recipe::autocast;
-  said.zero = shard * plan.cp > 1 ? 3 : 0;  // in place of ZeRO-2 one that keeps what it gathered
+  said.zero = shard * plan.cp > 1 ? 3 : 0;  // ZeRO-3 in place of ZeRO-2 that keeps gathered parameters
   said.zero_shard = said.zero > 0 && replicas > 1 ? shard * plan.cp : 0;
   if (plan.pp == 1 && plan.schedule == ScheduleName::gpipe) said.schedule = ScheduleName::one_f_one_b;
   said.seq = plan.seq;
@@ -175,7 +175,7 @@ LaunchLine torchtitan_toml(const Model& model, const Plan& plan) {
   if (plan.tp_comm_overlap) text += "enable_async_tensor_parallel = true\n";
   if (plan.cp > 1) {
     text += fmt::format("context_parallel_degree = {}\ncontext_parallel_rotate_method = \"{}\"\n", plan.cp,
-                        // Its all-to-all hands keys and values on to the next rank: a ring.
+                        // Its all-to-all sends keys and values to the next rank: a ring.
                         plan.cp_exchange == ContextExchange::gather ? "allgather" : "alltoall");
   }
   if (model.experts)

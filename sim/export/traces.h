@@ -1,4 +1,4 @@
-// How does a run look to the tools that open traces: Perfetto, HTA and TensorBoard, Chakra's feeders?
+// How is a run written for trace tools: Perfetto, HTA and TensorBoard, Chakra's feeders?
 #pragma once
 
 #include <string>
@@ -9,25 +9,24 @@
 
 namespace rehearse {
 
-// Perfetto's protobuf (.pftrace) of a Chrome trace, as write_chrome_trace() or join_traces() make it: a
-// process a rank, a thread a stream, flows from sends to receives, counters. InputError for events without a
-// place.
+// Perfetto's protobuf (.pftrace) of a Chrome trace from write_chrome_trace() or join_traces(): a process a
+// rank, a thread a stream, flows from sends to receives, counters. InputError for events without a track.
 std::string perfetto_trace(const Json& chrome, const std::string& file);
 
-// One trace a rank as Kineto writes it, of a Chrome trace of all ranks: pid is the GPU of the node, tid the
-// stream; kernels carry correlations; waits, which no GPU runs, and flows, which cross files, are left out.
+// One trace a rank in Kineto's form, from a Chrome trace of all ranks. pid is the GPU of the node, tid the
+// stream. Kernels have correlations. Waits, which no GPU runs, and flows, which cross files, are omitted.
 struct RankTrace {
   int rank = 0;
   Json trace;
 };
 std::vector<RankTrace> kineto_traces(const Json& chrome, const Report& report);
 
-// The file of a rank. HTA takes the first match of `"rank":\s+(\d+)` for the rank of the file, and rank 0
-// where nothing matches (hta/common/trace_file.py at f4d0062). So distributedInfo stands first, with a space
-// behind each colon as Kineto writes it. All else is compact, an event a line.
+// The file of a rank. HTA uses the first match of `"rank":\s+(\d+)` as the rank of the file, and rank 0
+// without a match (hta/common/trace_file.py at f4d0062). So distributedInfo comes first, with a space after
+// each colon as in Kineto. All else is compact, one event a line.
 std::string kineto_text(const RankTrace& rank);
 
-// What a Chakra execution trace is made from.
+// Data for a Chakra execution trace.
 struct TracedRun {
   const Timeline& timeline;
   const Schedule& schedule;
@@ -35,11 +34,11 @@ struct TracedRun {
   const Work& work;
 };
 
-// Process groups by name: those of collectives that are ops. Each group once, in order of its first rank.
+// Process groups by name, for collectives that are ops. Each group occurs once, in order of its first rank.
 Json chakra_groups(const TracedRun& run);
 
-// Chakra ET (MLCommons, et_def.proto) of one global rank: a node an op with the duration of its span. Compute
-// nodes contain the collectives inside of them, which the work prices with them. `groups`: of
+// Chakra ET (MLCommons, et_def.proto) of one global rank: one node an op, with the duration of its span.
+// Compute nodes contain their inner collectives, which the work prices with them. `groups`: from
 // chakra_groups().
 std::string chakra_trace(const TracedRun& run, const Json& groups, int rank);
 

@@ -8,7 +8,7 @@ namespace rehearse {
 
 namespace {
 
-// 0 means what sharding among all replicas is.
+// 0 means sharding among all replicas.
 Plan with_plain_sharding(Plan plan) {
   if (plan.zero_shard == plan.dp * plan.cp) plan.zero_shard = 0;
   return plan;
@@ -34,7 +34,7 @@ Plan untold(const Model& model, const Plan& plan, Framework framework) {
   own.clip_grad = plan.clip_grad;
   own.etp = model.experts ? plan.tp : 1;
   apply_framework(own);
-  // As scenarios have it; an interleaved schedule of one chunk a rank goes by the name of 1f1b.
+  // As in scenarios. An interleaved schedule of one chunk a rank is called 1f1b.
   const bool is_1f1b = plan.schedule == ScheduleName::interleaved && plan.vpp == 1;
   own.overlap_p2p = traits(plan.schedule).overlaps_p2p && !is_1f1b;
   return own;

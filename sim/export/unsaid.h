@@ -1,4 +1,4 @@
-// What of a plan does a launch line leave unsaid?
+// Which keys of a plan can a launch line not express?
 #pragma once
 
 #include <string>
@@ -9,13 +9,12 @@
 
 namespace rehearse {
 
-// A plan of the degrees, the batch and the precision of `plan`, and else as `framework` has it unless it is
-// told otherwise: where a launch line says nothing.
+// A plan with the degrees, batch and precision of `plan`, and `framework`'s defaults for everything else. It
+// is the meaning of an empty launch line.
 Plan untold(const Model& model, const Plan& plan, Framework framework);
 
-// The keys, in a scenario's words, where `plan` is other than what its launch line leads to, as far as they
-// decide how long an iteration takes or what memory it needs. Not how evenly experts are asked for, which is
-// the data's doing.
+// The keys, in a scenario's words, where `plan` differs from the plan of its launch line `said`. Only keys
+// that affect iteration time or memory count. Expert balance does not, as it depends on the data.
 std::vector<std::string> unsaid(const Model& model, const Plan& plan, const Plan& said);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// How many bytes of activations does a rank hold over the time of a step?
+// How many bytes of activations does a rank hold during a step?
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// Bytes of activations and logits from `time_s` on. While an op runs they are given as its peak.
+// Bytes of activations and logits from `time_s` on. During an op they equal its peak.
 struct MemoryPoint {
   double time_s = 0;
   double bytes = 0;

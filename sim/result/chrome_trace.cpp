@@ -21,7 +21,7 @@ namespace rehearse {
 
 namespace {
 
-// CUDA streams are numbered from 1 here; the track of a stream's waits lies this far from it.
+// CUDA streams are numbered from 1 here. A stream's waits are on the track with this offset.
 constexpr int kWaitTracks = 10;
 
 constexpr std::array<const char*, kStreams> kTrackNames = {
@@ -41,7 +41,7 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// As Kineto calls NCCL's kernel, and its collective.
+// Kineto's names of NCCL's kernel and its collective.
 struct KinetoNames {
   const char* kernel;
   const char* collective;
@@ -107,7 +107,7 @@ class TraceWriter {
         quoted(report_.model.name + " on " + facts.cluster_name), report_text());
   }
 
-  // Which program wrote the trace does not matter to who reads it.
+  // Removes the version: readers of the trace do not depend on it.
   std::string report_text() const {
     nlohmann::ordered_json report = report_json(report_, "");
     report.erase("version");
@@ -144,7 +144,7 @@ class TraceWriter {
             instance.rank, micros(nanoseconds(point.time_s)), point.bytes);
   }
 
-  // A stream runs one op after the other, so a begin before the end of its predecessor is rounding or jitter.
+  // A stream runs one op after another. A begin before the end of its predecessor is rounding or jitter.
   void slices(const TimelineRank& rank, const RankOps& ops) {
     std::array<std::int64_t, kStreams> covered{};
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -168,7 +168,7 @@ class TraceWriter {
           op.part, op.parts, collective_args(op, sent));
   }
 
-  // Of the message to the first group. Experts with replicas of their own are a further message.
+  // Arguments of the message to the first group. Experts with replicas of their own send a second message.
   std::string collective_args(const Op& op, const std::vector<Collective>& sent) const {
     if (sent.empty() || is_host_copy(op.kind)) return "";
     std::string args = fmt::format(",{}", message_args(op, sent.front())), further;
@@ -178,7 +178,7 @@ class TraceWriter {
     return args;
   }
 
-  // Named as Kineto names them, counted in elements of one rank's buffers.
+  // Kineto's names, counted in elements of one rank's buffers.
   std::string message_args(const Op& op, const Collective& sent) const {
     const Plan& plan = report_.plan;
     if (sent.group == CommGroup::pipeline) {
@@ -213,7 +213,7 @@ class TraceWriter {
     return precision == Precision::fp32 ? "Float" : precision == Precision::fp16 ? "Half" : "BFloat16";
   }
 
-  // The same number at both ends: replica, direction, stage that receives, microbatch.
+  // The same number at both ends: replica, direction, receiving stage, microbatch.
   std::int64_t flow_id(const Op& op) const {
     const bool forward = op.kind == OpKind::send_forward || op.kind == OpKind::recv_forward;
     const int to = is_receive(op.kind) ? op.stage : forward ? op.stage + 1 : op.stage - 1;

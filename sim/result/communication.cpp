@@ -50,7 +50,7 @@ void count(Tallies& tallies, const std::vector<Kernel>& kernels, std::int64_t ti
   }
 }
 
-// The collectives of `times` ops of this kind on a stage.
+// Counts the collectives of `times` ops of this kind on a stage.
 void count(Tallies& tallies, const Work& work, int stage, OpKind kind, std::int64_t times) {
   if (stage >= static_cast<int>(work.parts.size())) return;
   if (kind == OpKind::forward ? work.receives_activation(stage)
@@ -103,7 +103,8 @@ void add_collectives(std::vector<CommunicationLine>& lines, const Tallies& talli
   }
 }
 
-// Messages of the ops of these kinds. The parts of a stage move together the bytes of the whole stage.
+// Counts the messages of the ops of these kinds. The parts of a stage together transfer the bytes of the
+// whole stage.
 Tallies count_messages(const RankOps& ops, Kinds kinds, const MessageSizes& sizes, const Plan& plan) {
   Tallies tallies;
   const auto tally = [&](const Collective& message) -> Tally& {
@@ -124,7 +125,8 @@ Tallies count_messages(const RankOps& ops, Kinds kinds, const MessageSizes& size
   return tallies;
 }
 
-// One line for each group that the ops send to. The lines share the ops' seconds by their bytes on the wire.
+// One line for each group that the ops send to. Lines share the ops' seconds in proportion to bytes on the
+// wire.
 struct MessageLines {
   const TimelineRank& rank;
   const RankOps& ops;
@@ -171,7 +173,7 @@ std::vector<CommunicationLine> communication_lines(const TimelineRank& rank, con
   lines.add(std::array{OpKind::reduce_replicas}, "dp", exposed.replicas);
   lines.add(std::array{OpKind::unshard}, "dp", exposed.gather);
   lines.add(std::array{OpKind::reduce_tied}, "tied", exposed.tied);
-  // The two directions share the wait by their bytes.
+  // The two directions share the wait in proportion to their bytes.
   const double out = bytes_of(count_messages(ops, kToHost, sizes, plan));
   const double copied = out + bytes_of(count_messages(ops, kFromHost, sizes, plan));
   if (copied > 0) {

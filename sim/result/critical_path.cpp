@@ -8,8 +8,8 @@ namespace rehearse {
 
 namespace {
 
-// Of the iteration: ends so close are one moment. Engines round differently, and the choice among equal
-// predecessors must not depend on it.
+// Share of the iteration: ends this close count as equal. Engines round differently, and the choice among
+// equal predecessors must not depend on rounding.
 constexpr double kSameMoment = 1e-8;
 
 struct PathNode {
@@ -31,7 +31,7 @@ class PathWalk {
 
   std::vector<PathSegment> run(const PathWindow& window) {
     std::optional<PathNode> at = last_of(window.rank);
-    double time = end_of(window.rank);  // of the last moment, whichever op in it is taken for the last
+    double time = end_of(window.rank);  // of the last end, whichever op with that end is chosen
     while (at && time > window.begin) {
       const double begin = std::max(window.begin, std::min(span(*at).begin, time));
       add(at->rank, at->op, begin, time);
@@ -63,7 +63,7 @@ class PathWalk {
     if (begin < end) path_.push_back({rank, op, begin, end});
   }
 
-  // By task, the ops that begin and end together.
+  // For each task, the ops that begin and end together.
   void find_members() {
     first_member_.assign(tasks_.size() + 1, 0);
     for (const TaskId task : tasks_.task_of) ++first_member_[task + 1];
@@ -77,7 +77,7 @@ class PathWalk {
     }
   }
 
-  // By op of a list, the one ahead of it in its stream; -1: none.
+  // For each op of a list, the previous op in its stream; -1: none.
   const std::vector<std::int32_t>& ahead_in(std::size_t rank) {
     std::vector<std::int32_t>& ahead = ahead_[static_cast<std::size_t>(list_of(rank))];
     const RankOps& list = ops(rank);
@@ -92,7 +92,8 @@ class PathWalk {
     return ahead;
   }
 
-  // Keeps the one that ends later; of those that end together a compute op, then the one found first.
+  // Keeps the node that ends later. Of nodes that end together it keeps a compute op, then the one found
+  // first.
   void consider(const PathNode& node, std::optional<PathNode>& found) const {
     const auto is_compute_stream = [this](const PathNode& each) {
       return at(each).stream == Stream::compute;
@@ -146,7 +147,7 @@ class PathWalk {
   const Tasks& tasks_;
   bool one_queue_;
   double same_moment_s_;
-  std::vector<std::vector<std::int32_t>> ahead_;  // by pipeline rank, found when asked for
+  std::vector<std::vector<std::int32_t>> ahead_;  // by pipeline rank, computed on demand
   std::vector<std::uint32_t> first_member_;       // by task, one more entry than tasks
   std::vector<PathNode> members_;
   std::vector<PathSegment> path_;  // the last segment first

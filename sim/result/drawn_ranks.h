@@ -1,4 +1,4 @@
-// The memory of which ranks is drawn, where not all can be?
+// Which ranks' memory is drawn, where not all can be?
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace rehearse {
 std::vector<const TimelineRank*> drawn_ranks(const Timeline& timeline, const Report& report,
                                              std::size_t most);
 
-// What a rank holds all the time.
+// Persistent memory of a rank.
 double state_and_buffer_bytes(const RankMemory& memory);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// How far are predictions from measurements, over many of them?
+// How far are many predictions from measurements?
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace rehearse {
 
-// Of relative errors predicted / measured - 1. Percentiles interpolate between neighbours; all are 0 for
-// none.
+// Summary of relative errors predicted / measured - 1. Percentiles interpolate between neighbours. Without
+// errors all fields are 0.
 struct ErrorSummary {
   std::size_t n = 0;
   double mean_abs = 0, median_abs = 0, p90_abs = 0, max_abs = 0;

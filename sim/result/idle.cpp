@@ -62,7 +62,7 @@ class IdleWalk {
       const std::int32_t op = pending_.back();
       pending_.pop_back();
       std::int32_t& seen = seen_[static_cast<std::size_t>(op)];
-      // What had ended before the gap cannot have an unfinished op before it.
+      // An op that ended before the gap cannot have an unfinished op before it.
       if (seen == gap.next || end(op) <= gap.begin || at(op).stream == Stream::compute) continue;
       seen = gap.next;
       gap.blockers.push_back({op, ready(op)});
@@ -119,8 +119,8 @@ std::vector<GapPart> parts_of(const Gap& gap, const TimelineRank& rank) {
     return span(a).end != span(b).end ? span(a).end > span(b).end : a < b;
   });
   std::vector<GapPart> parts;   // the last one first
-  double free_until = gap.end;  // with falling ends, all that earlier ones cover lies above their least begin
-  std::int32_t awaited = -1;    // what moves from free_until on
+  double free_until = gap.end;  // ends fall: earlier parts lie after their least begin
+  std::int32_t awaited = -1;    // the op that transfers data from free_until on
   for (const std::int32_t op : moving) {
     const double begin = std::max(gap.begin, span(op).begin);
     const double end = std::min(free_until, span(op).end);

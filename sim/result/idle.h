@@ -1,4 +1,4 @@
-// When does the compute stream of a rank stand still, and which messages or reductions hold it up?
+// When is the compute stream of a rank idle, and which messages or reductions delay it?
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// An op of another stream that must end before the compute stream may go on.
+// An op of another stream that must end before the compute stream can continue.
 struct Blocker {
   std::int32_t op = 0;
   double ready =
@@ -21,14 +21,15 @@ struct Gap {
   std::vector<Blocker> blockers;  // those that had not ended when the gap began
 };
 
-// Every gap of the compute stream in [0, step_time_s], in order. Blockers are what the next op waits for, and
-// what these wait for in turn, be it an event or their place in the stream. `one_queue`: ops run in issue
-// order.
+// Every gap of the compute stream in [0, step_time_s], in order. Blockers are the ops that the next op waits
+// for, directly or through other ops, by an event or by their place in the stream. `one_queue`: ops run in
+// issue order.
 std::vector<Gap> compute_gaps(const TimelineRank& rank, const RankOps& ops, double step_time_s,
                               bool one_queue = false);
 
-// The gap from begin to end: parts in which `op` moves, and parts in which it has not begun to. Where several
-// ops move at once, the part is laid to the one that ends last. op -1: nothing was waited for.
+// The gap from begin to end, divided into parts in which `op` transfers data and parts in which it has not
+// begun to. Where several ops transfer at once, the part belongs to the one that ends last. op -1: no op was
+// waited for.
 struct GapPart {
   double begin = 0, end = 0;
   std::int32_t op = -1;
@@ -36,7 +37,7 @@ struct GapPart {
 };
 std::vector<GapPart> parts_of(const Gap& gap, const TimelineRank& rank);
 
-// How much of a gap goes by while its blockers really move; the rest is bubble.
+// The part of a gap during which its blockers transfer data; the rest is bubble.
 struct Exposure {
   double pp = 0;        // SEND, RECV
   double dp = 0;        // REDUCE_GRAD

@@ -31,7 +31,7 @@ void add_ranks(Lines& table, const Report& report) {
   }
 }
 
-// With what PyTorch's allocator knows nothing of.
+// Includes memory outside PyTorch's allocator.
 void add_fullest(Lines& table, const Report& report) {
   const Footprint gpu = fullest_gpu(report);
   table.line("total      pipeline rank {}: {} of {}, {}", gpu.rank, format_bytes(gpu.needed_bytes()),

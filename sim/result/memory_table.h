@@ -1,4 +1,4 @@
-// How is the memory of a plan shown: rank by rank, the heaviest named, and how few GPUs would do?
+// How is the memory of a plan shown? Rank by rank, with the heaviest named and the fewest GPUs that suffice.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace rehearse {
 // "0-3, 5": ascending numbers in runs.
 std::string write_runs(const std::vector<int>& numbers);
 
-// What is known of the heaviest rank beside the report.
+// Facts about the heaviest rank that are not in the report.
 struct HeaviestRank {
   std::string peak_op;  // name of the op that runs at its peak
 };
@@ -21,8 +21,11 @@ struct HeaviestRank {
 std::string write_memory_table(const Report& report, const HeaviestRank& heaviest,
                                const std::optional<FewestGpus>& fewest);
 
-// The report's memory object with what the table adds: the room on the fullest GPU, the state's bytes a
-// parameter, what the allocator reserves, and how much more that is than the peak, and the fewest GPUs.
+// The report's memory object with the additions of the table:
+// - the room on the fullest GPU;
+// - state bytes a parameter;
+// - memory that the allocator reserves, and its excess over the peak;
+// - the fewest GPUs.
 nlohmann::ordered_json memory_json(const Report& report, const HeaviestRank& heaviest,
                                    const std::optional<FewestGpus>& fewest, const std::string& version);
 

@@ -64,7 +64,7 @@ void add_rank_splits(Report& report, const Timeline& timeline, const Schedule& s
   }
 }
 
-// On the timeline as it is drawn, whenever a rank's own iteration begins.
+// Peak times on the drawn timeline, independent of when a rank's own iteration begins.
 void add_peak_times(Report& report, const Timeline& timeline) {
   for (RankMemory& memory : report.memory) {
     const auto rank = std::find_if(
@@ -75,7 +75,7 @@ void add_peak_times(Report& report, const Timeline& timeline) {
   }
 }
 
-// When a rank computes first.
+// The begin of a rank's first compute op.
 double own_begin(const TimelineRank& rank, const Schedule& schedule) {
   const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
   const auto first = std::ranges::find(ops.ops(), Stream::compute, &Op::stream);
@@ -83,8 +83,8 @@ double own_begin(const TimelineRank& rank, const Schedule& schedule) {
   return rank.spans[static_cast<std::size_t>(first - ops.ops().begin())].begin;
 }
 
-// Ranks that need not wait for each other at the optimizer step begin the next iteration as far apart as they
-// began this one, so an iteration lasts as long as its longest rank (Qi et al. 2023, section 4).
+// Some ranks need not wait for each other at the optimizer step. They begin the next iteration as far apart
+// as they began this one, so an iteration lasts as long as its longest rank (Qi et al. 2023, section 4).
 Timeline from_own_begin(Timeline timeline, const Schedule& schedule) {
   for (TimelineRank& rank : timeline.ranks) {
     const double begin = own_begin(rank, schedule);
@@ -93,7 +93,7 @@ Timeline from_own_begin(Timeline timeline, const Schedule& schedule) {
   return timeline;
 }
 
-// Of such ranks, the iteration of the longest.
+// Where ranks do not synchronize, the iteration of the longest rank.
 PathWindow window_of(const Timeline& timeline, const Schedule& schedule, const Plan& plan) {
   PathWindow window;
   if (plan.sync_step) return window;

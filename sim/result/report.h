@@ -1,4 +1,4 @@
-// What a run comes down to: step time and where it went, throughput, bubble, exposed communication, memory.
+// What are the results of a run? Step time and its parts, throughput, bubble, exposed communication, memory.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace rehearse {
 
-// What the report says of the run but cannot compute from the timeline.
+// Facts of the run that cannot be computed from the timeline.
 struct RunFacts {
   std::string source = "simulate";  // or "execute"
   std::string engine = "simgrid";   // or "reference"
@@ -31,7 +31,7 @@ struct RunFacts {
   double extrapolated_share = 0;
   double unmeasured_share = 0;    // of kernel time: kernels that nobody timed
   double launch_bound_share = 0;  // of kernel time: the GPU waits for the CPU's launches
-  double slowest_gpu = 1;         // times that GEMMs take on it
+  double slowest_gpu = 1;         // factor on GEMM time on it
   std::string cluster_name;
   std::string gpu_name;
   int gpus = 1;
@@ -39,8 +39,8 @@ struct RunFacts {
   double gpu_memory_bytes = 0;                           // where memory_of_rank is given: of the fullest rank
   std::vector<double> memory_of_rank = {};               // by pipeline rank, where they differ
   double workspace_bytes = 0;                            // of cuBLAS
-  Headroom headroom = {};                                // that a plan is to leave free
-  std::string way_to_fit = {};                           // of a plan that does not: what would, in words
+  Headroom headroom = {};                                // that a plan should leave free
+  std::string way_to_fit = {};                           // changes with which a plan would fit, in words
   std::vector<OutsideAllocator> outside_allocator = {};  // by pipeline rank; empty: nothing
   double peak_flops = 0;                    // of one GPU at the plan's precision, mean over pipeline ranks
   std::string schedule_name = {};           // of an order that the plan has no name for
@@ -61,19 +61,19 @@ struct CommunicationLine {
   double exposed_s = 0;  // the part of it during which the compute stream waits for it
 };
 
-// Seconds of an iteration by cause; they sum to the step time. Bubble is what is left: of a rank, the time in
-// which it computes nothing and no message that it waits for moves; of the critical path, the time in which
-// nothing on the path runs.
+// Seconds of an iteration by cause; they sum to the step time. Bubble is the remainder. For a rank, it is the
+// time without compute and without a transfer that compute waits for. For the critical path, it is the time
+// in which no op of the path runs.
 struct TimeShares {
   double compute = 0, recompute = 0, optimizer = 0, bubble = 0;
   double exposed_tp = 0, exposed_pp = 0, exposed_dp = 0, exposed_cp = 0, exposed_ep = 0, exposed_offload = 0;
   double sum() const;
   TimeShares& add(const TimeShares& other, double weight);
-  // In which compute waits for messages, collectives and copies between its ops.
+  // Time in which compute waits for messages, collectives and copies between its ops.
   double waiting() const { return exposed_pp + exposed_dp + exposed_offload; }
 };
 
-// Of one rank that was walked.
+// Times of one rank.
 struct RankShares {
   int rank = 0;
   int pipeline_rank = 0;
@@ -83,7 +83,7 @@ struct RankShares {
 struct Report {
   RunFacts facts;
   double step_time_s = 0;
-  double uncertainty = 0;  // of the step time, relative: what its sources are known to be off
+  double uncertainty = 0;  // of the step time, relative: known error of its sources
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0, samples_per_s = 0;
   double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0, mfu = 0, hfu = 0;
   double bubble_mean = 0, bubble_worst = 0, bubble_ideal = 0;
@@ -91,7 +91,7 @@ struct Report {
   TimeShares time;       // of the critical path through all ranks
   TimeShares mean_time;  // over all ranks
   std::vector<RankShares> ranks;
-  int critical_rank = 0;                         // pipeline rank that most of the critical path lies on
+  int critical_rank = 0;                         // pipeline rank with the largest share of the critical path
   std::vector<CommunicationLine> communication;  // of that rank
   std::vector<RankMemory> memory;
   std::int64_t parameters = 0;
@@ -99,10 +99,9 @@ struct Report {
   Model model;
 };
 
-// `tasks` are those of the timeline; `times` divides the spans of compute ops by cause (they may be longer or
-// shorter than priced). Without the split, the report does not say where the time goes: no time, ranks and
-// communication. InputError when the timeline does not belong to the schedule. An empty timeline gives a
-// report of zeros.
+// `tasks` are those of the timeline. `times` divides the spans of compute ops by cause; spans may be longer
+// or shorter than priced. Without the split, the report has no time, ranks and communication. InputError when
+// the timeline does not belong to the schedule. An empty timeline gives a report of zeros.
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Tasks& tasks, const Model& model,
                    const Plan& plan, const Work& work, const OpTimes& times, const RunFacts& facts,
                    bool with_split = true);
@@ -111,7 +110,8 @@ Report make_report(const Timeline& timeline, const Schedule& schedule, const Tas
 void add_reserved(Report& report, const Schedule& schedule, const Work& work,
                   std::int64_t microbatches = kAllMicrobatches);
 
-// Of the report's ranks, and the one with the least room, which decides whether the plan fits.
+// Footprints of the report's ranks; fullest_gpu() is the one with the least room, which decides whether the
+// plan fits.
 std::vector<Footprint> footprints(const Report& report);
 Footprint fullest_gpu(const Report& report);
 MemoryVerdict memory_verdict(const Report& report);
@@ -119,26 +119,26 @@ MemoryVerdict memory_verdict(const Report& report);
 // "does not fit: 1.46 TB of 85 GB on pipeline rank 0, 1.37 TB (...) too much; it fits with --recompute full"
 std::string verdict_sentence(const Report& report);
 
-// The rank of report.memory with the highest peak, where memories differ the one of the fullest GPU; zeros
-// when there is none.
+// The rank of report.memory with the highest peak; where memory sizes differ, the one on the fullest GPU.
+// Zeros when there is none.
 RankMemory heaviest_rank(const Report& report);
 
-// Idle compute (bubble_mean) is pipeline bubble, which the closed form is of, or waiting for communication:
-// shares of the step, mean over ranks.
+// Idle compute (bubble_mean) divides into pipeline bubble, which the closed form describes, and waiting for
+// communication. Both are shares of the step, mean over ranks.
 struct IdleShares {
   double bubble = 0, waiting = 0;
 };
 IdleShares idle_shares(const Report& report);
 
-// "1f1b", or the name of an order that is none of the plan's.
+// "1f1b", or the name of an order that is not the plan's.
 std::string schedule_name(const Report& report);
 
 // The schedule's closed form (plan/schedules.cpp) for equal stages and no communication time, with F = I = W
-// where the backward is split. 0 for V-Half and V-Min: no form is published.
+// where the backward is split. 0 for V-Half and V-Min, which have no published form.
 double ideal_bubble_fraction(const Plan& plan);
 
-// "ideal bubble". Of an order without a closed form "bubble in equal stages": found for unequal stages, it may
-// have less bubble there.
+// "ideal bubble", or "bubble in equal stages" for an order without a closed form. Such an order was found for
+// unequal stages, where it may have less bubble.
 const char* ideal_bubble_name(const Report& report);
 
 }  // namespace rehearse

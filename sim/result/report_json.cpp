@@ -136,7 +136,7 @@ struct FieldJson {
   Json operator()(ShorthandField) const { return nullptr; }
 };
 
-// Fields as scenarios have them, but bytes as numbers, and the microbatches that follow.
+// Fields as in scenarios, but bytes as numbers, and with the derived number of microbatches.
 Json plan_json(const Report& report) {
   const Plan& plan = report.plan;
   Json json = Json::object();

@@ -1,4 +1,4 @@
-// How is a report written for programs? Schema "rehearse.report/1": SI units, names that carry them.
+// How is a report written for programs? As schema "rehearse.report/1": SI units, named in the keys.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// Keys stand in a fixed order, so the same report gives the same bytes. `version` is that of the program.
+// Keys have a fixed order, so the same report gives the same bytes. `version` is the program's.
 nlohmann::ordered_json report_json(const Report& report, const std::string& version);
 
 // report_json as text: two spaces of indent, a newline at the end; invalid UTF-8 in names is replaced.

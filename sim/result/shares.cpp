@@ -36,7 +36,7 @@ TimeParts unpaired_parts(OpKind kind, const StageTimes& stage) {
   }
 }
 
-// `seconds` of the span of op `i`, in the proportions of the whole.
+// Adds `seconds` of the span of op `i`, divided in proportion to the whole op.
 void add_op(TimeShares& shares, const TimelineRank& rank, const RankOps& ops, std::size_t i, double seconds,
             const OpTimes& times) {
   const TimeParts priced = priced_parts(ops[i], rank.instance.pipeline_rank, times);
@@ -69,7 +69,7 @@ std::vector<std::int32_t> compute_stream(const RankOps& ops) {
   return indices;
 }
 
-// What a rank computes during a segment of the path; the seconds of it.
+// Adds the compute of a rank during a segment of the path; returns its seconds.
 double add_computing(TimeShares& shares, const PathSegment& segment, const TimelineRank& rank,
                      const RankOps& ops, const std::vector<std::int32_t>& computing, const OpTimes& times) {
   const auto span = [&](std::int32_t op) -> const Span& { return rank.spans[static_cast<std::size_t>(op)]; };
@@ -131,7 +131,7 @@ RankTime rank_time(const TimelineRank& rank, const RankOps& ops, const OpTimes& 
 RankTime path_time(const std::vector<PathSegment>& path, const Timeline& timeline, const Schedule& schedule,
                    const OpTimes& times) {
   RankTime result;
-  std::vector<std::vector<std::int32_t>> computing(schedule.ranks.size());  // by list, found when asked for
+  std::vector<std::vector<std::int32_t>> computing(schedule.ranks.size());  // by list, computed on demand
   for (const PathSegment& segment : path) {
     const TimelineRank& rank = timeline.ranks[segment.rank];
     const auto list = static_cast<std::size_t>(rank.instance.pipeline_rank);
@@ -155,7 +155,7 @@ RankTime path_time(const std::vector<PathSegment>& path, const Timeline& timelin
 }
 
 std::size_t critical_rank(const std::vector<PathSegment>& path, const Timeline& timeline) {
-  constexpr double kEqual = 1e-9;  // of the iteration: which of equal ranks is named must not be rounding's
+  constexpr double kEqual = 1e-9;  // of the iteration; rounding must not choose among equal ranks
   std::vector<double> seconds(timeline.ranks.size(), 0);
   double all_s = 0;
   for (const PathSegment& segment : path) {

@@ -1,4 +1,4 @@
-// Where did the seconds of an iteration go, on one rank and on the critical path through all?
+// How are the seconds of an iteration divided, on one rank and on the critical path through all ranks?
 #pragma once
 
 #include "result/critical_path.h"
@@ -7,14 +7,15 @@
 
 namespace rehearse {
 
-// What a span of `op` consists of when all goes as priced; only the proportions count. An op that `times`
-// does not know is compute, STEP is optimizer.
+// Components of a span of `op` at its priced time; only the proportions count. An op that `times` does not
+// contain is compute; STEP is optimizer.
 TimeParts priced_parts(const Op& op, int pipeline_rank, const OpTimes& times);
 
-// Seconds of an op's expert all-to-alls that the kernels of the pass beside it hide: not in its parts.
+// Seconds of an op's expert all-to-alls that kernels of the concurrent pass hide; its parts do not contain
+// them.
 double hidden_exchange_s(const Op& op, const OpTimes& times);
 
-// Busy time by cause and idle time by what it waits for; time.sum() is `step_time_s`.
+// Busy time by cause, and idle time by the op that it waits for; time.sum() is `step_time_s`.
 struct RankTime {
   TimeShares time;
   Exposure exposed;
@@ -22,12 +23,12 @@ struct RankTime {
 RankTime rank_time(const TimelineRank& rank, const RankOps& ops, const OpTimes& times, double step_time_s,
                    bool one_queue);
 
-// Of the path: a compute op by cause, a message or collective as exposed as far as its rank computes nothing
-// meanwhile, and bubble where nothing on the path runs. time.sum() is the iteration.
+// Times of the path. A compute op is divided by cause. A message or collective is exposed while its rank
+// computes nothing. Bubble is the time in which no op of the path runs. time.sum() is the iteration.
 RankTime path_time(const std::vector<PathSegment>& path, const Timeline& timeline, const Schedule& schedule,
                    const OpTimes& times);
 
-// Index of the rank that most of the path lies on, the first of equal ones.
+// Index of the rank with the largest share of the path, the first of equal ones.
 std::size_t critical_rank(const std::vector<PathSegment>& path, const Timeline& timeline);
 
 }  // namespace rehearse

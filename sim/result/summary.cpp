@@ -14,7 +14,7 @@ namespace rehearse {
 namespace {
 
 constexpr int kBarColumns = 30;
-constexpr double kMaxExtrapolated = 0.5;  // of the kernel time, before the page opens with it
+constexpr double kMaxExtrapolated = 0.5;  // of the kernel time, above which the page opens with it
 
 enum class Paint {
   bold = 1,
@@ -55,7 +55,7 @@ std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
-// A plan that does not fit is not read as one that runs.
+// A plan that does not fit must not look like one that runs.
 void add_verdict(Page& page, const Report& report) {
   if (!memory_verdict(report).fits())
     page.line("{}", page.paint(printable(verdict_sentence(report)), Paint::red));
@@ -113,7 +113,7 @@ constexpr Row kRows[] = {{"compute", &TimeShares::compute, Paint::green},
                          {"exposed ep", &TimeShares::exposed_ep, Paint::blue},
                          {"exposed offload", &TimeShares::exposed_offload, Paint::blue}};
 
-// Bars are of the critical path.
+// Bars show the critical path.
 void add_shares(Page& page, const Report& report) {
   if (!(report.step_time_s > 0)) return;
   page.line("{}{:>17}{:>20}", page.paint("where the time goes", Paint::bold), "critical path",

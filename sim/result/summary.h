@@ -1,4 +1,4 @@
-// What does a person at a terminal want to read of a report?
+// Which results does a person at a terminal want to read?
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace rehearse {
 // Two lines: parallelism and schedule; microbatches, precision and recompute.
 std::string plan_lines(const Report& report);
 
-// About 25 lines, at most 88 columns wide unless a name or a warning is longer. `colour`: with ANSI escapes;
-// without them the text is plain ASCII but for names.
+// About 25 lines, at most 88 columns wide unless a name or a warning is longer. `colour`: with ANSI escapes.
+// Without them the text is plain ASCII except for names.
 std::string write_summary(const Report& report, bool colour);
 
 }  // namespace rehearse

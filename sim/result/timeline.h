@@ -10,7 +10,7 @@
 namespace rehearse {
 
 struct Span {
-  double begin = 0;  // seconds from the start of the iteration; of a message: its first byte moves
+  double begin = 0;  // seconds from the start of the iteration; of a message: its first byte is sent
   double end = 0;
   double seconds() const { return end - begin; }
 };
@@ -18,8 +18,8 @@ struct Span {
 struct TimelineRank {
   Instance instance;
   std::vector<Span> spans;  // spans[i] belongs to op i of the rank's list
-  // By op, how much longer than priced it took. In tp, cp and ep: its collectives, on links that others use
-  // too. In compute: all its kernels, on a slow GPU or beside collectives. Empty: all as priced.
+  // By op, its time beyond the priced time. In tp, cp and ep: its collectives, including contention on links.
+  // In compute: all its kernels, on a slow GPU or concurrent with collectives. Empty: all as priced.
   std::vector<TimeParts> lost = {};
 };
 
@@ -31,7 +31,7 @@ struct Timeline {
 // Busy seconds of the compute stream: the time that at least one of its ops runs.
 double compute_busy(const TimelineRank& rank, const RankOps& ops);
 
-// Idle of the compute stream inside the iteration over its whole length, of one rank.
+// Idle time of the compute stream inside the iteration over the iteration's length, for one rank.
 double bubble_fraction(const TimelineRank& rank, const RankOps& ops, double step_time_s);
 
 // InputError unless every rank of the timeline has one finite span, not ending before it begins, for each op

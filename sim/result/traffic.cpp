@@ -25,7 +25,7 @@ class Sender {
 
   LinkTraffic sent(const CommunicationLine& line) const {
     if (line.kind == "offload") return {0, 0, line.bytes_per_rank};
-    // Sent and received; half of either is sent to each neighbour.
+    // Sent and received bytes; half of either is sent to each neighbour.
     if (line.kind == "pp") return divided(line.bytes_per_rank / 2, share_of_others(neighbours()));
     const std::vector<int> group = groups_.ranks(line.group, rank_);
     const auto n = static_cast<double>(group.size());
@@ -38,7 +38,7 @@ class Sender {
   }
 
  private:
-  // Of rows that visit each rank once: to each other node once, and within a node to each other rank.
+  // For rows that visit each rank once: sent once to each other node, and within a node to each other rank.
   LinkTraffic of_visits(double bytes, const std::vector<int>& group) const {
     if (!experts_) return {};
     const Fanout fanout{experts_->count, experts_->per_token};
@@ -56,7 +56,7 @@ class Sender {
     return {bytes * (1 - across), bytes * across, 0};
   }
 
-  // Of the others in a group, those in other nodes.
+  // The share of the other ranks in a group that are on other nodes.
   double share_of_others(const std::vector<int>& group) const {
     double others = 0, far = 0;
     for (const int rank : group) {
@@ -75,7 +75,7 @@ class Sender {
 
   int pipeline_rank() const { return grid_.coordinates(rank_)[static_cast<std::size_t>(Axis::pp)]; }
 
-  // With several chunks a rank the ends of the pipeline are neighbours too, unless it turns round there.
+  // With several chunks a rank, the ends of the pipeline are neighbours too, unless the schedule is V-shaped.
   std::vector<int> neighbours() const {
     const bool is_ring = plan_.schedule == ScheduleName::interleaved && plan_.vpp > 1;
     std::vector<int> ranks;

@@ -16,7 +16,7 @@ namespace rehearse {
 
 namespace {
 
-// The same numbers as sweep takes them, where the text is a list or a range in another notation.
+// The same numbers in sweep's notation, where the text is a list or a range in another notation.
 std::string as_list(std::string_view text) {
   const auto digit = [](char letter) { return letter >= '0' && letter <= '9'; };
   std::string list;
@@ -80,7 +80,7 @@ Json parse_integers(const Flag& flag, std::string_view text) {
   }
 }
 
-// JSON holds no other text.
+// JSON allows only UTF-8 text.
 std::string parse_text(const Flag& flag, const std::string& text) {
   if (!is_utf8(text))
     throw InputError(
@@ -132,7 +132,7 @@ std::vector<std::string> words_of(const FieldType& type) {
   return {};
 }
 
-// Words that are few and short stand in place of a value.
+// A few short words are shown in place of a value's name.
 std::string value_shown(const FieldText& field, FlagKind kind, const std::vector<std::string>& words) {
   constexpr std::size_t kShort = 10;
   if (*field.value != '\0') return field.value;

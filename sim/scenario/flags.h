@@ -1,4 +1,4 @@
-// Which flags describe an experiment? Each writes one field of the scenario, over what the file says.
+// Which flags describe an experiment? Each writes one field of the scenario, and overrides the file.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace rehearse {
 
 enum class FlagKind { integer, number, text, on_off, layers };
 
-// A setting of a scenario that is no field of its plan.
+// A setting of a scenario that is not a field of its plan.
 struct RunField : FieldText {
   FlagKind kind;
 };
@@ -22,45 +22,45 @@ struct Flag {
   std::vector<std::string> aliases;  // Megatron-LM's long names
   std::string pointer;               // "/plan/tp"
   FlagKind kind;
-  std::string value;  // what stands for the value in the help: "N", "NAME|FILE"
+  std::string value;  // the value's placeholder in the help: "N", "NAME|FILE"
   std::string help;
-  std::string by_default = "";  // as the help says it; "": nothing to say
+  std::string by_default = "";  // in the help's words; "": none shown
   HelpGroup group = HelpGroup::inputs;
   bool daily = false;                   // --help shows it; --help-all shows all
-  std::vector<std::string> words = {};  // the values, where it takes one of some names
+  std::vector<std::string> words = {};  // the legal values, where they are names
 };
 
-// Those of the plan's fields (plan/fields.h) and of run_fields().
+// Flags for the plan's fields (plan/fields.h) and for run_fields().
 const std::vector<Flag>& scenario_flags();
 
 // Inputs, conditions and engine of a run: model, cluster, placement, jitter, ...
 std::vector<RunField> run_fields();
 
-// What the flag writes into the scenario for this text; InputError when it is not of the flag's kind.
+// The JSON value of the flag for this text; InputError when it is not of the flag's kind.
 Json parse_value(const Flag& flag, const std::string& text);
 
-// Its value may be a list of its own, or a text with commas.
+// Whether its value may be a list of its own, or a text with commas.
 bool holds_commas(const Flag& flag);
 
-// A scenario as the user gave it: the file's JSON with the flags written over it.
+// A scenario as the user gave it: the file's JSON with flags applied.
 struct ScenarioSource {
   std::string file;  // "" when there is none
   Json json = Json::object();
   std::map<std::string, std::string> flag_of;  // by JSON pointer: the flag that set it
 };
 
-// What the user wrote.
+// The user's input.
 struct GivenFlags {
   std::string file;
   std::map<std::string, std::string> values = {};  // by flag name
   std::vector<std::string> sets = {};              // "FIELD=VALUE" of --set (scenario/set_field.h)
 };
 
-// Reads the file and writes the flags over it. InputError for an unreadable file, a value of the wrong kind,
-// or a field that --set gives beside a flag or twice.
+// Reads the file and applies the flags. InputError for an unreadable file, a value of the wrong kind, or a
+// field that --set gives twice or in addition to a flag.
 ScenarioSource collect(const GivenFlags& given);
 
-// Writes the flags alone over a scenario.
+// Applies only the flags to a scenario.
 void write_flags(const GivenFlags& given, ScenarioSource& source);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Which models, clusters and profiles were read already? Each file is read once, whoever asks.
+// Which models, clusters and profiles were read already? Each file is read once, for all users.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace rehearse {
 
-// Names or paths, as read_model(), read_cluster_changed() and read_profile() take them. Any thread may ask;
-// what is returned lives as long as this, and counts as read by the thread that asks (ReadRecord).
+// Names or paths, as for read_model(), read_cluster_changed() and read_profile(). Any thread may call.
+// Results live as long as this object, and count as read by the calling thread (ReadRecord).
 class Inputs {
  public:
   const Model& model(const std::string& name, const std::string& as = "");
@@ -25,7 +25,7 @@ class Inputs {
   template <typename Value>
   struct Kept {
     Value value;
-    FileDigests files;  // that it came from
+    FileDigests files;  // source of the value
   };
   template <typename Key, typename Value, typename Read>
   const Value& once(std::map<Key, Kept<Value>>& known, const Key& key, const Read& read);

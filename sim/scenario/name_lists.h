@@ -1,4 +1,4 @@
-// Which models, clusters, profiles, schedules and frameworks are known by name, and what is each?
+// Which models, clusters, profiles, schedules and frameworks are known by name, with which properties?
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ constexpr double kMaxVariation = 10;
 constexpr int kMaxIterations = 100'000;
 constexpr std::int64_t kMaxSeed = std::int64_t{1} << 40;
 
-// "5%" -> 0.05; nothing where the text is no percentage from 0 to less than 100.
+// "5%" -> 0.05; nothing where the text is not a percentage from 0 to less than 100.
 std::optional<double> share_of(std::string_view text) {
   if (!text.ends_with('%')) return std::nullopt;
   text.remove_suffix(1);

@@ -1,5 +1,5 @@
-// Under which conditions is the plan of a scenario run: placement, slow parts, jitter, repeats, memory that
-// stays free?
+// Under which conditions does the plan of a scenario run: placement, slow parts, jitter, repeats, free
+// memory?
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ namespace rehearse {
 // value that breaks a rule.
 Conditions read_conditions(const JsonReader& scenario);
 
-// The scenario's "headroom": a percentage of the GPU's memory or bytes with a unit; 5 % where it is left out.
-// InputError for what is neither, or 100 % and more.
+// The scenario's "headroom": a percentage of the GPU's memory or bytes with a unit; 5 % where it is absent.
+// InputError for other values, and for 100 % and more.
 Headroom read_headroom(const JsonReader& scenario);
 
-// Adds the texts of "notes", which every report of the scenario repeats as warnings.
+// Adds the texts of "notes"; every report of the scenario repeats them as warnings.
 void read_notes(const JsonReader& scenario, std::vector<std::string>& notes);
 
 }  // namespace rehearse

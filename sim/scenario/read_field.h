@@ -1,4 +1,4 @@
-// What does a scenario's plan say of one field?
+// How is one field of a scenario's plan read?
 #pragma once
 
 #include "base/json_reader.h"
@@ -6,9 +6,9 @@
 
 namespace rehearse {
 
-// Reads the field's key into `plan`; where the key is absent the plan keeps what it has. InputError for a
-// value that is not of the field's type or lies outside its bounds. Layers of stages and shorthands for them
-// are read_layers()'s.
+// Reads the field's key into `plan`; an absent key leaves the plan unchanged. InputError for a value that is
+// not of the field's type or lies outside its bounds. read_layers() reads layers of stages and their
+// shorthands.
 void read_field(const JsonReader& json, const PlanField& field, Plan& plan);
 void read_field(const JsonReader& json, std::string_view key, Plan& plan);
 

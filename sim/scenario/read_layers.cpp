@@ -56,7 +56,7 @@ std::vector<int> split(const std::string& way, const JsonReader& json, const Mod
                               json.boolean_or("loss_as_layer", false));
 }
 
-// What the framework does where nobody says how.
+// The framework's own split, where the user gives none.
 void split_as_framework(const Model& model, Plan& plan) {
   if (plan.pp <= 1 || plan.vpp != 1) return;
   if (traits(plan).layer_split == LayerSplit::at_shares) plan.layers_per_stage = split_at_shares(model, plan);
@@ -73,12 +73,12 @@ bool read_layers(const JsonReader& json, const Model& model, Plan& plan) {
     split_as_framework(model, plan);
     return by_cost;
   }
-  if (plan.pp < 1 || plan.vpp < 1) return false;  // broken_rules() says so
+  if (plan.pp < 1 || plan.vpp < 1) return false;  // broken_rules() reports it
   try {
     plan.layers_per_stage = split(way, json, model, plan);
   } catch (const InputError& error) {
     const Violation& violation = error.violations().front();
-    if (violation.pointer.starts_with("/")) throw;  // the reader has said where
+    if (violation.pointer.starts_with("/")) throw;  // the reader has given the place
     json.fail(violation.pointer, violation.rule, violation.values, violation.nearest);
   }
   const auto stages = static_cast<int>(plan.layers_per_stage.size());

@@ -22,7 +22,7 @@ bool splits_backward(const Schedule& order) {
   });
 }
 
-// As GPipe: every rank runs all its forwards before its first backward.
+// Like GPipe: every rank runs all its forwards before its first backward.
 bool begins_with_all_forwards(const Schedule& order) {
   return std::ranges::all_of(order.ranks, [](const RankOps& rank) {
     const auto is_forward = [](const Op& op) { return op.kind == OpKind::forward; };
@@ -38,7 +38,7 @@ bool lies_as(const std::vector<int>& ranks, const Plan& plan) {
   return true;
 }
 
-// The known schedule whose stages lie on the same ranks.
+// The known schedule with the same placement of stages on ranks.
 ScheduleName nearest_known(const Schedule& order, Plan plan, const std::string& file) {
   const std::vector<int> ranks = ranks_by_stage(order);
   const bool split = splits_backward(order);
@@ -46,7 +46,7 @@ ScheduleName nearest_known(const Schedule& order, Plan plan, const std::string& 
       begins_with_all_forwards(order) ? ScheduleName::gpipe : ScheduleName::one_f_one_b;
   std::vector<ScheduleName> candidates = {split ? ScheduleName::zb_h1 : whole};
   if (plan.vpp > 1) candidates = {ScheduleName::interleaved};
-  // One rank lies both ways; it cannot interleave.
+  // With one rank both placements match; it cannot interleave.
   if (plan.vpp == 2)
     candidates.insert(plan.pp == 1 ? candidates.begin() : candidates.end(),
                       split ? ScheduleName::zb_v : ScheduleName::dualpipe_v);

@@ -15,7 +15,7 @@ bool is_by_flag(const ScenarioSource& source, const char* key) {
   return source.flag_of.contains(std::string("/plan/") + key);
 }
 
-// A flag beats what the file says, and then another number follows.
+// A flag overrides the file's value, and the number of microbatches changes.
 void take_microbatches(Json& plan, const ScenarioSource& source) {
   const Json said = plan.at("microbatches");
   plan.erase("microbatches");

@@ -1,4 +1,4 @@
-// Does the plan of a scenario keep the rules, and which of its values would?
+// Does the plan of a scenario obey the rules, and which values would?
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace rehearse {
 
-// Of plan, GPUs and cluster together; layers that are split by cost count as split.
+// Broken rules of plan, GPUs and cluster together; layers that are split by cost count as split.
 std::vector<BrokenRule> unmet_rules(const Scenario& scenario);
 
-// InputError with the causes first. Each value that it names was tried in this scenario: what follows from
-// other fields follows again.
+// InputError with the causes first. Each suggested value was tried in this scenario, with dependent fields
+// derived again.
 void require_rules(const Scenario& scenario, const ScenarioSource& source, const Replaced& replaced);
 
 }  // namespace rehearse

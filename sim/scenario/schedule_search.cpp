@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMaxSeconds = 86'400;
 
-// To the three digits that format_bytes() shows.
+// Rounds up to the three digits that format_bytes() shows.
 double rounded_up(double bytes) {
   const double digit = std::pow(10, std::floor(std::log10(bytes)) - 2);
   return std::ceil(bytes / digit) * digit;
@@ -32,7 +32,7 @@ double step_time_of(Experiment experiment) {
   return run_iteration(experiment).report.step_time_s;
 }
 
-// Each in a process of its own where one of them is for SimGrid, which runs once a process.
+// Each in a process of its own where one of them uses SimGrid, which runs once a process.
 std::vector<double> step_times_of(const std::vector<Experiment>& experiments) {
   std::vector<double> seconds(experiments.size());
   const bool is_simulated = std::ranges::any_of(

@@ -1,4 +1,4 @@
-// What does `--schedule auto` search, for how long, under which memory?
+// How does `--schedule auto` search, for how long, and within which memory?
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@ namespace rehearse {
 
 bool is_auto_schedule(const std::string& schedule);
 
-// Whether the plan of a scenario names it.
+// Whether the plan of a scenario requests it.
 bool seeks_schedule(const Json& scenario);
 
 // Reads "schedule_memory" and "schedule_seconds" of the scenario into its search. Without a search, as in
-// rows of a sweep that name a schedule, a note says that they are ignored.
+// sweep rows that name a schedule, a note says that they are ignored.
 void read_schedule_search(const JsonReader& top, Scenario& scenario);
 
-// Puts the best order that is found into the experiment. Ctrl-C ends the search with the best so far.
-// InputError where no order fits a memory that the user gave.
+// Puts the best order found into the experiment. Ctrl-C ends the search with the best so far. InputError
+// where no order fits a memory that the user gave.
 void seek_schedule(Scenario& scenario);
 
 // "at most 1.3 % above any schedule of these stages", with the best named schedule. One line.

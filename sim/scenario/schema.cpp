@@ -26,7 +26,7 @@ Json layers() {
   return array_of({{"type", "integer"}, {"minimum", 0}});
 }
 
-// As a report says the field: with every default filled in.
+// The field's type in a report: with every default filled in.
 struct ReportedType {
   Json operator()(const IntegerField& field) const {
     return {{"type", "integer"}, {"minimum", field.min}, {"maximum", field.max}};
@@ -60,7 +60,7 @@ Json type_of(FlagKind kind) {
   return {{"type", "string"}};
 }
 
-// As a scenario may write it.
+// The field's type in a scenario.
 struct WrittenType : ReportedType {
   using ReportedType::operator();
   Json operator()(const BytesField&) const { return {{"type", "string"}}; }
@@ -82,7 +82,7 @@ void explain(Json& property, const FieldText& field, const std::string& by_defau
   if (!by_default.empty()) property["x-default"] = by_default;
 }
 
-// A schedule goes by other names too, and may be a file; a framework may have its version behind an @.
+// A schedule has other names too, and may be a file. A framework may have its version after an @.
 Json written(const PlanField& field) {
   const std::string_view key = field.key;
   Json property = key == "schedule" || key == "framework" ? Json{{"type", "string"}}
@@ -100,7 +100,7 @@ Json plan_properties() {
   return properties;
 }
 
-// A model may be written out.
+// A model may be an inline object.
 Json type_of(const RunField& field) {
   if (field.key != std::string_view("model")) return type_of(field.kind);
   return {{"anyOf", {{{"type", "string"}}, {{"type", "object"}}}}};

@@ -16,7 +16,7 @@ const Flag* flag_at(const std::string& pointer) {
   return found == flags.end() ? nullptr : &*found;
 }
 
-// "cluster.node.nics.count" lies in what changes the cluster, everything else where its path says.
+// "cluster.node.nics.count" points into the changes of the cluster; all other paths point directly.
 std::string pointer_of(const std::string& path) {
   std::string pointer = "/" + path;
   std::replace(pointer.begin(), pointer.end(), '.', '/');
@@ -24,7 +24,7 @@ std::string pointer_of(const std::string& path) {
   return pointer.starts_with(kCluster) ? "/cluster_changes/" + pointer.substr(kCluster.size()) : pointer;
 }
 
-// Whether writing there adds keys to objects at most: an array would grow to any number that its index says.
+// Whether writing there only adds keys to objects. An array would grow to any index in the pointer.
 bool has_place(const Json& json, Json::json_pointer pointer) {
   if (pointer.empty() || json.contains(pointer)) return true;
   const std::string key = pointer.back();
@@ -36,7 +36,7 @@ bool has_place(const Json& json, Json::json_pointer pointer) {
 
 }  // namespace
 
-// A number or true and false as JSON writes them, else a text.
+// A number, true or false in JSON syntax, else a text.
 Json SetField::value(const std::string& one) const {
   if (flag != nullptr) return parse_value(*flag, one);
   Json value = Json::parse(one, nullptr, false);

@@ -47,7 +47,7 @@ Swept read_swept(const GivenFlags& given) {
     const SetField field = parse_set(set);
     add(swept, values_of(field.path, field), "--set");
   }
-  if (swept.grid.size() > 0) source_at(swept, 0);  // every field has its place
+  if (swept.grid.size() > 0) source_at(swept, 0);  // checks that every field has its place
   return swept;
 }
 

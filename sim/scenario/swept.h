@@ -1,4 +1,4 @@
-// Which scenarios does a command line with lists stand for?
+// Which scenarios does a command line with lists describe?
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace rehearse {
 
 struct Swept {
   ScenarioSource base;  // the file and every flag with one value
-  Grid grid;            // the flags with several, in the order of --help, then the fields of --set
+  Grid grid;            // the flags with several values, in the order of --help, then the fields of --set
 };
 
 // InputError for a value of the wrong kind, a field without values or one that is given twice.
@@ -19,7 +19,7 @@ Swept read_swept(const GivenFlags& given);
 
 ScenarioSource source_at(const Swept& swept, Point point);
 
-// What makes two sweeps the same: scenario and fields. Whether their rows still hold, each row's inputs tell.
+// The identity of a sweep: scenario and fields. Each row's inputs decide whether it is still valid.
 Json identity_of(const Swept& swept);
 
 }  // namespace rehearse

@@ -29,13 +29,13 @@ namespace http = boost::beast::http;
 using Error = boost::system::error_code;
 
 constexpr std::size_t kMaxLeaving = 64;
-constexpr std::chrono::milliseconds kNextAccept(100);  // after a failure: no descriptor was left
+constexpr std::chrono::milliseconds kNextAccept(100);  // after a failure: no descriptor was available
 
-// A socket that is closed with bytes unread resets the connection, and the client may lose the answer. So the
-// server reads on for a while.
+// Closing a socket with unread bytes resets the connection, and the client may lose the answer. So the server
+// reads on for a while.
 constexpr std::chrono::milliseconds kFarewell(500);
 
-// For answers that are ready when the server ends.
+// Time for sending finished answers when the server ends.
 constexpr std::chrono::milliseconds kLastAnswers(500);
 
 enum class State : std::uint8_t { receiving, rejected, answering, sending, leaving, ended };
@@ -47,7 +47,7 @@ struct Connection {
   State state = State::receiving;
   beast::flat_buffer received;
   std::optional<http::request_parser<http::string_body>> parser{std::in_place};
-  bool only_head = false;  // is asked for
+  bool only_head = false;  // for a HEAD request
   Response response;
   std::optional<http::response_serializer<http::string_body>> serializer;
 };
@@ -72,7 +72,7 @@ std::optional<http::status> status_of(const Error& error) {
 
 }  // namespace
 
-// All but the handler runs in the thread of serve(), or of the destructor.
+// Everything but the handler runs in the thread of serve(), or of the destructor.
 struct Connections::Inside {
   Inside(int wanted, const Limits& given, Handler answers)
       : limits(given),
@@ -135,7 +135,7 @@ void Connections::Inside::keep_limits() {
   if (connections.size() - count(State::leaving) > limits.connections && count(State::receiving) > 0) {
     const Held rejected = oldest(State::receiving);
     rejected->state = State::rejected;
-    rejected->stream.cancel();  // received() goes on
+    rejected->stream.cancel();  // received() continues
   }
   if (count(State::leaving) > kMaxLeaving) end(oldest(State::leaving));
   std::size_t bytes = 0;
@@ -148,7 +148,7 @@ void Connections::Inside::keep_limits() {
   }
 }
 
-// A body in chunks has no length to be limited. It is not read, and the handler refuses it.
+// A chunked body has no length to check. It is not read, and the handler refuses it.
 void Connections::Inside::received_head(const Held& connection, const Error& error) {
   if (error || connection->state != State::receiving || connection->parser->chunked())
     return received(connection, error);
@@ -210,7 +210,7 @@ void Connections::Inside::send(const Held& connection, Response response) {
 }
 
 void Connections::Inside::leave(const Held& connection) {
-  // The stream's own limit of time does not end one that always has bytes to read.
+  // The stream's own timeout does not end a connection that always has bytes to read.
   if (closing || connection->state == State::ended ||
       std::chrono::steady_clock::now() >= connection->farewell)
     return end(connection);

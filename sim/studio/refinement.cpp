@@ -64,7 +64,7 @@ std::string evaluated(const Refinement::Evaluate& evaluate, const std::string& q
   }
 }
 
-// Once it has an answer it has all the time it needs to hand it over whole.
+// With an answer, it has unlimited time to send it completely.
 [[noreturn]] void be_child(const Refinement::Evaluate& evaluate, const std::string& question, int file,
                            unsigned most_seconds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -82,7 +82,7 @@ std::string how_it_ended(int status, unsigned most_seconds) {
                              : "ended without an answer";
 }
 
-// Of the server, which this process has no part in, all but `file` is closed.
+// Closes all descriptors except `file`: this process has no part in the server.
 int only_open_file(int file) {
   constexpr int kFile = STDERR_FILENO + 1;
   dup2(file, kFile);
@@ -90,7 +90,7 @@ int only_open_file(int file) {
   return kFile;
 }
 
-// Until the other end is closed.
+// Runs until the other end is closed.
 [[noreturn]] void be_parent_of_children(const Refinement::Evaluate& evaluate, int socket, pid_t parent,
                                         unsigned most_seconds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -112,7 +112,7 @@ int only_open_file(int file) {
   _exit(0);
 }
 
-// Signals are for other threads.
+// Other threads handle the signals.
 sigset_t block_all_signals() {
   sigset_t all{}, before{};
   sigfillset(&all);
@@ -122,7 +122,7 @@ sigset_t block_all_signals() {
 
 }  // namespace
 
-// Closed when nobody reads from it any more.
+// Closed when its last user is gone.
 class Refinement::Socket {
  public:
   explicit Socket(int file) : file_(file) {}
@@ -186,7 +186,7 @@ void Refinement::start() {
   turn_.notify_all();
 }
 
-// Of this thread, which lives as long as the server, the process is a child: it dies with it.
+// The process is a child of this thread, which lives as long as the server, and dies with it.
 void Refinement::keep() {
   constexpr auto kPause = std::chrono::milliseconds(100);
   std::unique_lock lock(mutex_);
@@ -203,13 +203,13 @@ void Refinement::keep() {
     lock.unlock();
     try {
       start();
-    } catch (const std::runtime_error&) {  // no memory for a process, maybe, as yet
+    } catch (const std::runtime_error&) {  // possibly out of memory for a process
     }
     lock.lock();
   }
 }
 
-// False when the process died over it.
+// False when the process died during the question.
 bool Refinement::ask(std::unique_lock<std::mutex>& lock, const std::string& question, std::string& text) {
   const std::shared_ptr<Socket> socket = socket_;
   lock.unlock();

@@ -1,5 +1,5 @@
-// How are questions answered by an engine that runs once a process, beside a server of many threads? By a
-// process of one thread, which forks a child for each question, and is itself forked again when it dies.
+// How does an engine that runs once a process answer questions of a server with many threads? A process with
+// one thread forks a child for each question. It is forked again when it dies.
 #pragma once
 
 #include <sys/types.h>
@@ -25,14 +25,14 @@ class Refinement {
   Refinement(const Refinement&) = delete;
   Refinement& operator=(const Refinement&) = delete;
 
-  // Thread-safe; one question at a time. "" as soon as a newer one has come before its turn.
-  // std::runtime_error when the child failed: what `evaluate` threw, or how it ended.
+  // Thread-safe; one question at a time. Returns "" when a newer question came before its turn.
+  // std::runtime_error when the child failed: with the exception of `evaluate`, or how the child ended.
   std::string answer(const std::string& question);
 
-  // Other threads compute through this. No process is forked meanwhile, which would keep their locks forever.
+  // Other threads compute through this. No process is forked meanwhile: it would inherit locked mutexes.
   std::string beside(const std::function<std::string()>& compute);
 
-  // From any thread: what is asked, now or later, fails at once.
+  // From any thread: current and later questions fail at once.
   void end();
 
  private:
@@ -50,7 +50,7 @@ class Refinement {
   std::uint64_t started_ = 0;  // processes so far
   std::uint64_t newest_ = 0;
   bool busy_ = false, over_ = false;
-  std::mutex door_;  // whoever forks stands in it until those inside are done
+  std::mutex door_;  // a fork holds it, after all computations inside have ended
   std::shared_mutex inside_;
   std::thread keeper_;
 };

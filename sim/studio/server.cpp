@@ -26,14 +26,14 @@ constexpr std::size_t kOtherFiles = 128;  // descriptors of other uses, and of c
 Limits server_limits() {
   Limits limits;
   limits.head_bytes = 16 * 1024;
-  limits.headers = 100;  // short ones take 20 times as much memory as bytes
+  limits.headers = 100;  // short ones take 20 times as much memory as their bytes
   limits.body_bytes = 64 * 1024;
   limits.answer_bytes = 32'000'000;
   limits.connections = kMaxConnections;
   limits.requests = 256;
-  limits.threads = 8;  // of which two may wait for the simulator
+  limits.threads = 8;  // two of them may wait for the simulator
   limits.time = std::chrono::seconds(5);
-  // Each connection is an open file, of which the system allows so many.
+  // Each connection is an open file, and the system limits their number.
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kMaxConnections + kOtherFiles)
     limits.connections = std::max<std::size_t>(files.rlim_cur, kOtherFiles + 1) - kOtherFiles;

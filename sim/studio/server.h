@@ -1,4 +1,5 @@
-// How does the studio's page reach its answers? A server for this machine alone: two questions and one page.
+// How does the studio's page get its answers? From a server for this machine alone: two questions and one
+// page.
 #pragma once
 
 #include <functional>
@@ -7,7 +8,7 @@
 
 namespace rehearse::studio {
 
-// JSON to JSON. Thread-safe; what it throws is an answer with the status 500.
+// JSON to JSON. Thread-safe; an exception becomes an answer with status 500.
 using Answer = std::function<std::string(const std::string& question)>;
 
 struct Site {
@@ -16,11 +17,11 @@ struct Site {
   Answer refine;     // slower: POST /refine; "" is answered with 409: a newer question came
 };
 
-// Listens on the loopback interface once made. Requests for other hosts, of other origins or larger than 64
-// kB are refused; nothing but the page is served.
+// Listens on the loopback interface after construction. Refuses requests for other hosts, of other origins or
+// larger than 64 kB. Serves only the page.
 class Server {
  public:
-  // `port` 0 takes a free one. std::runtime_error when it cannot be had.
+  // `port` 0 takes a free one. std::runtime_error when the port is not available.
   Server(Site site, int port);
   ~Server();
   Server(const Server&) = delete;

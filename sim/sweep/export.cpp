@@ -24,7 +24,7 @@ Json line_of(Point point, const Row& row, const Grid& grid, std::optional<Point>
 
 using Cells = std::vector<std::pair<std::string, std::string>>;  // column, text
 
-// A text that a spreadsheet would take for a formula has a ' before it, which spreadsheets do not show.
+// A text that a spreadsheet would treat as a formula gets a ' before it, which spreadsheets do not show.
 std::string as_text(const std::string& text) {
   return !text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos
              ? "'" + text
@@ -47,7 +47,7 @@ void flatten(const Json& object, const std::string& prefix, Cells& cells) {
   }
 }
 
-// Swept lists (--layers-per-stage) are kept: they tell the rows apart.
+// Keeps swept lists (--layers-per-stage), as they distinguish the rows.
 Cells cells_of(const Json& line, const Grid& grid) {
   Cells cells;
   Json rest = line;

@@ -1,4 +1,4 @@
-// How do the rows of a sweep leave the program: as JSON lines, as CSV?
+// How are the rows of a sweep written as JSON lines or CSV?
 #pragma once
 
 #include <ostream>
@@ -7,13 +7,12 @@
 
 namespace rehearse {
 
-// A line a row, by point: the fields that vary under their names, "state", "reason", "fastest" (true in one
-// row, where any is done), then the report's keys. A report's key that is a field's name too is called
-// "report_" + key.
+// A line a row, by point: the varied fields under their names, "state", "reason", "fastest" (true in one row,
+// if any is done), then the report's keys. A report's key that equals a field's name becomes "report_" + key.
 void write_jsonl(std::ostream& out, const Store& store, const Grid& grid);
 
-// The same as columns, nested keys joined with dots ("time_s.compute") and lists left out (RFC 4180). Every
-// key of any row has a column, empty where a row has none.
+// The same as columns, with nested keys joined by dots ("time_s.compute") and without lists (RFC 4180). Every
+// key of any row has a column, empty where a row has no value.
 void write_csv(std::ostream& out, const Store& store, const Grid& grid);
 
 }  // namespace rehearse

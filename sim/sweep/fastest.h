@@ -11,8 +11,8 @@ struct RowSpeed {
   double step_time_s = 0;
 };
 
-// Rows that are done before those that do not fit, these before all others. Then by tokens/s/GPU: rows may
-// differ in batch, sequence length and GPUs. Then by step time.
+// Order: finished rows, then rows that do not fit, then all others. Within these by tokens/s/GPU, as rows may
+// differ in batch, sequence length and GPUs; then by step time.
 bool is_faster(const RowSpeed& a, const RowSpeed& b);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// Which points of a sweep are still to be run? Counted and handed out one by one: a sweep of 100 million
-// points begins with its first.
+// Which points of a sweep still have to run? They are counted and handed out one by one, so that a sweep of
+// 100 million points starts at once.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace rehearse {
 
-// The next point, in order, until there is none. One call at a time.
+// The next point, in order, until none is left. One call at a time.
 using NextPoint = std::function<std::optional<Point>()>;
 
 struct PointsLeft {
@@ -19,10 +19,10 @@ struct PointsLeft {
   NextPoint next;
 };
 
-// Of the points 0 to `points` - 1 those of the shard that are not known.
+// The points 0 to `points` - 1 of the shard that are not in `known`.
 PointsLeft points_left(Point points, const Shard& shard, std::set<Point> known);
 
-// All of 0 to `points` - 1.
+// All points from 0 to `points` - 1.
 NextPoint first_points(Point points);
 
 }  // namespace rehearse

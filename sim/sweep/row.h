@@ -1,4 +1,4 @@
-// What came of one point of a sweep?
+// What is the result of one point of a sweep?
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rehearse {
 enum class RowState : std::uint8_t {
   done,
   illegal,       // breaks a rule
-  does_not_fit,  // the report says what it would take if it did
+  does_not_fit,  // the report shows the memory that it would need
   missing,       // no calibration
   failed         // an error of the program, or its process ended
 };
@@ -25,7 +25,7 @@ struct Row {
   FileDigests files = {};  // that were read for it
 };
 
-// One JSON text for both ways through a pipe.
+// JSON text for passing a row through a pipe.
 std::string write_row(const Row& row);
 Row read_row(const std::string& text);
 

@@ -29,14 +29,14 @@ struct Child {
   pid_t process = 0;
   int pipe = -1;
   Point point = 0;
-  double seconds = 0;  // that it has taken
-  std::string text;    // what came so far: it writes when it is done
+  double seconds = 0;  // of its run time so far
+  std::string text;    // received so far; the child writes it when done
 };
 
-// Between two looks: the caller was stopped, or held up, for the rest of a longer while.
+// A longer gap between two polls means that the caller was stopped or delayed. The excess does not count.
 constexpr double kMaxBetweenLooks_s = 0.2;
 
-constexpr int kOutOfMemory = 12;  // exit code of a child that could not even say so
+constexpr int kOutOfMemory = 12;  // exit code of a child without memory for an error message
 
 void write_all(int file, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
@@ -46,7 +46,7 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-// Dies with its parent, so that a kill leaves nobody behind.
+// Dies with its parent, so that a kill leaves no process.
 [[noreturn]] void be_child(const Evaluate& evaluate, Point point, int file, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
@@ -85,7 +85,7 @@ class Children {
 
   std::size_t running() const { return running_.size(); }
 
-  // False when the machine has no room for one more beside those that run.
+  // False when the machine has no resources for one more concurrent child.
   bool start(Point point) {
     std::array<int, 2> ends{};
     if (pipe(ends.data()) != 0) return refused("pipe");
@@ -107,8 +107,8 @@ class Children {
     return true;
   }
 
-  // Reads what has come and delivers the rows that are whole, then those that are late; waits a tenth of a
-  // second at most.
+  // Reads available data and delivers complete rows, then rows that timed out. Waits a tenth of a second at
+  // most.
   void read() {
     std::vector<pollfd> files;
     for (const Child& child : running_) files.push_back({child.pipe, POLLIN, 0});
@@ -136,7 +136,7 @@ class Children {
     }
   }
 
-  // False at the end.
+  // False at the end of the data.
   static bool read_some(Child& child) {
     std::array<char, 65536> buffer;
     const ssize_t count = ::read(child.pipe, buffer.data(), buffer.size());
@@ -145,7 +145,7 @@ class Children {
     return count > 0;
   }
 
-  // With the row that the child wrote; or a failed one, for the reason that is given or how it ended.
+  // Delivers the child's row, or a failed row with `reason` or with how the child ended.
   void finish(std::size_t i, const std::string& reason = "") {
     const Child child = std::move(running_[i]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));

@@ -21,7 +21,7 @@ Row evaluate_safely(const Evaluate& evaluate, Point point) {
 
 namespace {
 
-// As many as the system grants, of which one is enough.
+// As many threads as the system grants; one is enough.
 void add_worker(std::vector<std::jthread>& workers, const std::function<void()>& work) {
   try {
     workers.emplace_back(work);

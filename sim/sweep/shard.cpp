@@ -13,8 +13,8 @@ namespace rehearse {
 
 namespace {
 
-// Of points that a sweep may have, which is more than there are tasks; sums and differences of two stay
-// integers.
+// The maximum number of points, which is above any number of tasks. Sums and differences of two stay in the
+// integer range.
 constexpr int kMax = 100'000'000;
 
 std::optional<int> parse(std::string_view text) {
@@ -47,8 +47,8 @@ class Surroundings {
     return valid((*id - first) / step + 1, count, fmt::format("SLURM_ARRAY_TASK_ID {} of {}", *id, *count));
   }
 
-  // In the order in which they are to be trusted. A batch script has SLURM_NTASKS as well, but is one
-  // process: the tasks of a step are those that srun started.
+  // In order of preference. A batch script has SLURM_NTASKS as well, but is one process: only processes of
+  // srun are tasks of a step.
   std::optional<Shard> rank() const {
     constexpr std::array<std::array<const char*, 2>, 4> kNames = {
         {{"RANK", "WORLD_SIZE"},

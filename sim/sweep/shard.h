@@ -16,11 +16,11 @@ struct Shard {
   bool has(Point point) const { return point % count == index - 1; }
 };
 
-// The value of an environment variable; null where there is none.
+// The value of an environment variable; null where it is not set.
 using Environment = std::function<const char*(const char*)>;
 
-// "2/8", or "auto": the task of a Slurm array times the rank among the processes that torchrun, mpirun or
-// srun started. InputError unless 1 <= index <= count, and for "auto" where nothing says.
+// "2/8", or "auto": the task of a Slurm array combined with the rank from torchrun, mpirun or srun.
+// InputError unless 1 <= index <= count, and for "auto" without such variables.
 Shard parse_shard(const std::string& text, const Environment& environment);
 
 }  // namespace rehearse

@@ -19,14 +19,14 @@ namespace {
 // Another process may be writing its row.
 constexpr int kPatienceMs = 60'000;
 
-// Of one value; a report has some ten thousand bytes.
+// of one value; a report has about ten thousand bytes
 constexpr int kMaxBytes = 64'000'000;
 
-// Steps of SQLite's machine that reading every row of an intact file cannot take.
+// More SQLite steps than reading every row of an intact file takes.
 constexpr int kStepsAtOnce = 1'000'000;
 constexpr std::uintmax_t kBytesAtOnce = 100'000;
 
-// While it lives, what takes more steps is interrupted.
+// During its lifetime, operations with more steps are interrupted.
 class Budget {
  public:
   Budget(sqlite3* handle, std::uintmax_t bytes)
@@ -44,7 +44,7 @@ class Budget {
   std::int64_t left_;
 };
 
-// What a file may hold that somebody else made: no code of its own.
+// Disables code in a file from another author.
 void trust_nothing(sqlite3* handle) {
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -53,8 +53,8 @@ void trust_nothing(sqlite3* handle) {
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMaxBytes);
 }
 
-// Whether the file is damaged, or no database. The program's own SQL is right, so that its errors are the
-// file's. A file that the system lets us write is read-only only by its contents.
+// Whether the file is damaged, or not a database. The program's own SQL is correct, so errors come from the
+// file. A writable file that SQLite reports as read-only is so by its contents.
 bool is_damaged(sqlite3* handle, const std::string& path) {
   const int code = sqlite3_errcode(handle) & 0xff;
   if (sqlite3_extended_errcode(handle) == SQLITE_IOERR_SHORT_READ) return true;  // the file lacks a page
@@ -63,8 +63,8 @@ bool is_damaged(sqlite3* handle, const std::string& path) {
          code == SQLITE_INTERRUPT;
 }
 
-// Why the system would let nobody write there; 0 where it would. What SQLite reports is of its last try,
-// which may be another file's.
+// The error that prevents writing at the path; 0 if none. SQLite reports the error of its last attempt, which
+// may concern another file.
 int why_not_writable(const std::string& path) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file >= 0) {
@@ -111,7 +111,7 @@ void Database::require_intact(const std::string& schema, const std::string& path
     found = check.step() ? check.text(0) : "";
   } catch (const std::runtime_error& error) {
     if ((sqlite3_errcode(handle_.get()) & 0xff) != SQLITE_NOMEM) throw;
-    found = error.what();  // so SQLite calls some tables that are none
+    found = error.what();  // SQLite's message for some files that are not databases
   }
   if (found != "ok") throw InputError({path, "", "is a damaged database", found, ""});
 }

@@ -1,4 +1,4 @@
-// SQLite's C interface with values, errors as exceptions and nothing left open.
+// SQLite's C interface with C++ values, exceptions for errors, and no leaks.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ struct sqlite3_stmt;
 
 namespace rehearse {
 
-// An open database file; created when missing. Errors are std::runtime_error naming the file: InputError
-// where it is its contents that are wrong. Triggers and views, which a file may bring along, do not run.
+// An open database file; created when missing. Errors are std::runtime_error naming the file, or InputError
+// where its contents are wrong. Triggers and views in the file do not run.
 class Database {
  public:
   explicit Database(const std::string& path);
 
-  // Attaches the database of `path` as `schema`, and lets go of it. In between, damage is the file's: that of
-  // the database itself would have been found before.
+  // Attaches the database of `path` as `schema`, and detaches it. In between, damage is attributed to that
+  // file: damage of the main database would have been found before.
   void attach(const std::string& path, const std::string& schema);
   void detach(const std::string& schema);
 
-  // Of the database that lies in `path`, "main" or attached. InputError where its pages do not hold together;
-  // to be asked before anything else is read, which may take forever in such a file.
+  // InputError where the pages of the database `schema` ("main" or attached) in `path` are inconsistent. Must
+  // be called before any other read, as reading such a file may never end.
   void require_intact(const std::string& schema, const std::string& path);
 
   void execute(const std::string& sql);  // one statement or several, without results
@@ -50,7 +50,7 @@ class Statement {
   Statement& bind_null();
 
   bool step();   // true while there is a row
-  void reset();  // to be bound and run again
+  void reset();  // so that it can be bound and run again
 
   std::int64_t integer(int column) const;
   double real(int column) const;
@@ -67,7 +67,7 @@ class Statement {
   int bound_ = 0;
 };
 
-// All that is executed while it lives, or nothing.
+// A transaction: all statements during its lifetime, or none.
 class Transaction {
  public:
   explicit Transaction(Database& database);

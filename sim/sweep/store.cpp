@@ -14,7 +14,7 @@ namespace rehearse {
 
 namespace {
 
-// Figures with a column of their own, and where they stand in a report.
+// Figures with a column of their own, and their pointers into a report.
 struct Figure {
   const char* column;
   const char* pointer;
@@ -58,13 +58,13 @@ void bind(Statement& statement, const Json& value) {
   }
 }
 
-// What a change of it would make the row stale.
+// Inputs whose change makes the row stale.
 std::string text_of_inputs(const Row& row) {
   return Json{{kProgram, program_digest()}, {kFiles, row.files}}.dump(-1, ' ', false,
                                                                       Json::error_handler_t::replace);
 }
 
-// A row without figures has null in their place, and is not done.
+// A row without figures has null instead, and is not done.
 Row parse_row(const std::string& path, Point point, const Statement& row) {
   for (const RowState state :
        {RowState::done, RowState::illegal, RowState::does_not_fit, RowState::missing, RowState::failed}) {
@@ -85,7 +85,7 @@ Tables tables_of(const Database& database, const std::string& schema) {
   return tables;
 }
 
-// The tables that a store of this sweep has, and its rows: nothing else is read.
+// Requires the tables and rows of a store of this sweep; nothing else is read.
 void require_store(const Database& database, const std::string& schema, const std::string& path,
                    const std::string& identity, const Grid& grid, const std::string& instead) {
   Tables tables = tables_of(database, schema);
@@ -165,7 +165,7 @@ std::vector<Store::Count> Store::inputs_of(const std::string& schema) const {
   return found;
 }
 
-// Whoever wrote the file may have written anything there, which is then not what is read today.
+// The text comes from a file and may be anything; such a row is stale.
 bool Store::is_stale(const std::string& inputs) {
   const Json json = Json::parse(inputs, nullptr, false);
   if (!json.is_object() || json.value(kProgram, Json()) != Json(program_digest())) {

@@ -67,7 +67,7 @@ bool is_endless(const Range<Number>& range) {
 void append(const Range<std::int64_t>& range, std::vector<std::string>& values) {
   for (std::int64_t value = range.from; value <= range.to && values.size() <= kMaxValues;) {
     values.push_back(std::to_string(value));
-    // Of all 64-bit numbers the distance needs the sign's bit too.
+    // The distance of two 64-bit numbers needs the sign bit too.
     const std::uint64_t left = range.multiplies
                                    ? static_cast<std::uint64_t>(range.to / value)
                                    : static_cast<std::uint64_t>(range.to) - static_cast<std::uint64_t>(value);
@@ -76,7 +76,7 @@ void append(const Range<std::int64_t>& range, std::vector<std::string>& values) 
   }
 }
 
-// By number of the step, so that rounding does not add up.
+// Computes each value from its index, so that rounding errors do not accumulate.
 void append(const Range<double>& range, std::vector<std::string>& values) {
   const double last = range.to + 1e-9 * std::abs(range.to);
   for (int i = 0; values.size() <= kMaxValues; ++i) {

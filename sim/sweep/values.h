@@ -1,4 +1,4 @@
-// Which values does "1,2,4" or "2:32:*2" stand for?
+// Which values do "1,2,4" or "2:32:*2" mean?
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace rehearse {
 //   from:to      steps of one          2:4        is 2,3,4
 //   from:to:+s   steps of s            256:1024:+256
 //   from:to:*f   factors of f          2:32:*2    is 2,4,8,16,32
-// `to` is taken when a step meets it. Values that hold commas themselves are divided by ';' instead, which
-// `holds_commas` says; such values are never ranges. InputError naming `field` for an empty item, a value
-// that comes twice, a range that does not end, that runs backwards or has more than 100,000 values.
+// `to` is included when a step hits it. With `holds_commas`, values contain commas themselves and are
+// separated by ';'; such values are never ranges. InputError naming `field` for an empty item, a repeated
+// value, and a range that is endless, descending or longer than 100,000 values.
 std::vector<std::string> parse_values(const std::string& field, const std::string& text, bool holds_commas);
 
 }  // namespace rehearse

@@ -183,7 +183,7 @@ std::string worst_rows(const std::vector<RunPrediction>& predictions) {
   return text;
 }
 
-// Runs whose settings are open: the interval that holds all of them.
+// Runs with open settings: the interval that contains all of their predictions.
 std::string open_rows(const std::vector<RunPrediction>& predictions) {
   std::string text =
       "\n## Runs with open settings\n\n| run | the source omits | predicted | measured "

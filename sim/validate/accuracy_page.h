@@ -1,4 +1,4 @@
-// What should a reader know of the predictions before trusting one? Two pages in Markdown.
+// How accurate are the predictions, and how was that measured? Two pages in Markdown.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// The errors by class and by source, how independent they are, and each source's settings. `engine`: what
-// predicted the times. `families` and `mechanisms`: calibrate/data/runs/families.json and mechanisms.json.
+// The errors by class and by source, how independent they are, and each source's settings. `engine` predicted
+// the times. `families` and `mechanisms`: calibrate/data/runs/families.json and mechanisms.json.
 std::string write_accuracy_page(const std::vector<RunPrediction>& predictions, Engine engine,
                                 const Json& families, const Json& mechanisms);
 

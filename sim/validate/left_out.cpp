@@ -16,7 +16,7 @@ bool has_both(const RunPrediction& each) {
   return each.seconds && each.run.measured_s;
 }
 
-// Of measured times, which a band about the prediction has to reach.
+// The measured time's distance from the prediction, which an interval has to reach.
 double missed(const RunPrediction& each) {
   return std::abs(*each.run.measured_s / *each.seconds - 1);
 }
@@ -25,7 +25,7 @@ double beside(double whole, double part) {
   return std::sqrt(std::max(0.0, whole * whole - part * part));
 }
 
-// What the prediction's sources alone are known to be off.
+// The known error of the prediction's sources alone.
 double of_sources(const RunPrediction& each) {
   return beside(each.uncertainty, kLeftOut);
 }

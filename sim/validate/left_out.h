@@ -1,5 +1,5 @@
-// How much do predictions miss that no error of their sources explains, and how much would a family's have
-// been said to miss by the other families alone?
+// How large is the error that the sources of predictions do not explain, and how would a family have been
+// covered by the other families alone?
 #pragma once
 
 #include <map>
@@ -10,12 +10,12 @@
 
 namespace rehearse {
 
-// The relative error that, taken together with what the sources of each prediction are known to be off
-// (as independent), covers nine measured times of ten, each family counting once; without those of the family
-// `but`. 0 for no runs.
+// The relative error that covers nine of ten measured times, when combined with the known errors of each
+// prediction's sources (as independent). Each family counts once; runs of the family `but` are excluded. 0
+// for no runs.
 double left_out(const std::vector<RunPrediction>& predictions, const std::string& but = "");
 
-// By family: measured times within the band that left_out() of all other families makes.
+// By family: share of measured times within the interval from left_out() of all other families.
 std::map<std::string, Share> held_out(const std::vector<RunPrediction>& predictions);
 
 }  // namespace rehearse

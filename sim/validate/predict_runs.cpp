@@ -18,13 +18,13 @@ namespace {
 
 using Profiles = PredictionRequest::Profiles;
 
-// One scenario of a line.
+// One scenario of a run's line.
 struct Candidate {
   const Json& scenario;
   const std::string& place;
 };
 
-// Without what is offloaded of its activations, by as many microbatches as it takes to reach the peak.
+// Memory without offloaded activations, with enough microbatches to reach the peak.
 struct RankMemories {
   RankMemories(const Candidate& candidate, const PredictionRequest& request, Profiles profiles)
       : experiment(request.read(candidate.scenario, candidate.place, profiles)),
@@ -89,7 +89,7 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// What keeps `predict` from ending; "" when nothing does.
+// The error that ends `predict`; "" without one.
 template <typename Predict>
 std::string attempt(const Predict& predict) {
   try {
@@ -100,7 +100,7 @@ std::string attempt(const Predict& predict) {
   }
 }
 
-// What a process that predicts one run tells the program.
+// The result that a process for one run sends to the program.
 Json write_prediction(const RunPrediction& prediction) {
   return {{"seconds", or_null(prediction.seconds)},
           {"uncertainty", prediction.uncertainty},
@@ -195,7 +195,7 @@ RunPrediction predict(const PublishedRun& run, const Candidate& candidate, const
   if (!whole || run.out_of_memory) {
     prediction.skipped = attempt([&] { prediction.fits = predicted_to_fit(candidate, request); });
     if (prediction.skipped.empty() && run.out_of_memory) prediction.skipped = "ran out of memory";
-    if (run.out_of_memory || prediction.fits != true) return prediction;  // what ran fitted
+    if (run.out_of_memory || prediction.fits != true) return prediction;  // runs that ran did fit
   }
   prediction.skipped = attempt([&] { predict_seconds(candidate, request, prediction); });
   return prediction;
@@ -207,7 +207,7 @@ RunPrediction predict_as_stated(const PublishedRun& run, const PredictionRequest
   return prediction;
 }
 
-// What else the run may be, from the shortest to the longest.
+// Widens the interval by another possible setting of the run.
 void widen(std::optional<Band>& band, const Band& other) {
   if (!band) band = other;
   band->low = std::min(band->low, other.low);
@@ -246,7 +246,7 @@ void take(const Task& task, const Row& row, RunPrediction& of, std::string& refu
   }
 }
 
-// Where the stated switches are all switches, or nothing was predicted as stated.
+// For runs whose stated switches are all switches, or without any prediction as stated.
 void copy_as_stated(RunPrediction& each) {
   if (each.run.as_stated && *each.run.as_stated == each.run.scenario) each.as_stated_s = each.seconds;
   if (!each.as_stated_s && each.skipped_as_stated.empty()) each.skipped_as_stated = each.skipped;

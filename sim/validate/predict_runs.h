@@ -1,4 +1,4 @@
-// How far off is the simulator for training runs that others have measured?
+// How large are the simulator's errors for published training runs?
 #pragma once
 
 #include <functional>
@@ -16,18 +16,18 @@ struct Band {
   double low = 0, high = 0;  // seconds of an iteration
 };
 
-// What was predicted for one run. Errors are predicted / measured - 1.
+// The prediction for one run. Errors are predicted / measured - 1.
 struct RunPrediction {
   PublishedRun run;
   std::optional<double> seconds = {};  // of an iteration
-  double uncertainty = 0;              // of them, relative (Report::uncertainty)
-  // Which holds the measured time nine times of ten, if the uncertainty is what it says; of a run that leaves
-  // something open it holds the bands of all that the run may be.
+  double uncertainty = 0;              // relative error of `seconds` (Report::uncertainty)
+  // Contains the measured time in nine of ten cases, if the uncertainty is right. For a run with open
+  // settings it contains the intervals of all combinations.
   std::optional<Band> band = {};
-  // Of the heaviest rank, with what the allocator reserves, the CUDA context and NCCL's buffers where they
-  // were counted.
+  // Memory of the heaviest rank, including reserved memory, CUDA context and NCCL's buffers where the source
+  // counted them.
   std::optional<double> memory_bytes = {};
-  std::optional<bool> fits = {};           // all that lies on the fullest GPU (memory/footprint.h)
+  std::optional<bool> fits = {};           // of all memory on the fullest GPU (memory/footprint.h)
   double launch_bound_share = 0;           // of kernel time, as in RunFacts
   bool under_fsdp = false;                 // of PyTorch
   bool has_experts = false;                // its model
@@ -64,14 +64,14 @@ struct PredictionRequest {
   Engine engine = Engine::simgrid;
   int jobs = 1;
   bool as_stated = true;  // a second prediction of each run, with the stated switches alone
-  // A scenario of a line; with Profiles::none enough of it for memory.
+  // Reads a scenario of a line; with Profiles::none only the data that memory needs.
   enum class Profiles : std::uint8_t { none, read };
   std::function<Experiment(const Json& scenario, const std::string& place, Profiles profiles)> read;
   std::function<void(std::size_t of)> done = [](std::size_t) {};  // one more prediction of so many
 };
 
-// A run that cannot be predicted says why in `skipped`. Engine::simgrid: each prediction in a process of its
-// own, and no other thread may run in the caller.
+// A run that cannot be predicted has the reason in `skipped`. With Engine::simgrid each prediction runs in a
+// process of its own, and no other thread may run in the caller.
 std::vector<RunPrediction> predict(const std::vector<PublishedRun>& runs, const PredictionRequest& request);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Of which class is a published run, by its own data, and how far off are the predictions of each class?
+// To which class does a published run belong, by its own data, and how large are the errors of each class?
 #pragma once
 
 #include <map>

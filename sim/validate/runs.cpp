@@ -48,7 +48,7 @@ void read_flops(const JsonReader& measured) {
   flops.reject_unknown();
 }
 
-// Tokens of a step over tokens a second, where the source prints no step time.
+// Tokens of a step over tokens a second, for sources that print no step time.
 std::optional<double> seconds_of_rate(const Json& scenario, double tokens_per_s_per_gpu) {
   const auto number = [&](const char* pointer) {
     const Json::json_pointer at(pointer);
@@ -80,7 +80,7 @@ void read_measured(const JsonReader& measured, PublishedRun& run) {
   measured.reject_unknown();
 }
 
-// The scenario with one value each of the switches that are open, in every combination.
+// The scenario with every combination of values of its open switches.
 std::vector<Json> combinations(const JsonReader& line, const Json& scenario) {
   std::vector<Json> all = {scenario};
   if (!line.has("open")) return all;
@@ -125,7 +125,7 @@ void read_sources(const JsonReader& line, PublishedRun& run) {
   if (run.missing.empty()) run.as_stated = stated_part(run.scenario, stated, run.why);
 }
 
-// Pointers of a scenario lead from the line.
+// Pointers to a scenario start at the line.
 void check_words(const PublishedRun& run, const CheckScenario& check) {
   for (const Json& candidate : run.candidates) {
     try {

@@ -11,8 +11,8 @@
 
 namespace rehearse {
 
-// The memory that a source counted: handed out by PyTorch's allocator, reserved by it, or shown by
-// nvidia-smi, which adds the CUDA context and NCCL's buffers.
+// The memory that a source counted: allocated by PyTorch's allocator, reserved by it, or shown by nvidia-smi,
+// which adds the CUDA context and NCCL's buffers.
 enum class Counted : std::uint8_t { allocated, reserved, nvidia_smi };
 
 // Source of a run's switches. script: its own script, recipe, submission or log. table: a paper's table, with
@@ -24,17 +24,17 @@ struct PublishedRun {
   std::string place;                 // FILE:LINE
   std::string id, family;            // names for people: they decide nothing
   bool core = false;                 // counts for the headline error
-  std::string missing;               // facts that the source does not give; "" of a whole configuration
+  std::string missing;               // facts that the source omits; "" of a whole configuration
   std::optional<double> measured_s;  // of a step
-  bool out_of_memory = false;        // it ended so: without measured_s
+  bool out_of_memory = false;        // the run ended so: without measured_s
   std::optional<double> memory_bytes;
   Counted counted = Counted::allocated;  // in memory_bytes
   Known known = Known::not_stated;
   bool read_from_plot = false;  // the measured time
   Json scenario;
   Json why = Json::object();  // by JSON pointer into the scenario: the source of a switch that is not stated
-  // The scenario. With open switches: one scenario for each combination of their values; none where the
-  // values are not known either.
+  // The scenario. With open switches: one scenario for each combination of their values. None where the
+  // values are unknown too.
   std::vector<Json> candidates;
   std::optional<Json> as_stated;  // the scenario with the stated switches alone; of whole configurations
 };

@@ -35,7 +35,7 @@ std::vector<double> of_family(const TimeErrors& errors, const std::string& famil
   return found == errors.by_family.end() ? std::vector<double>() : found->second;
 }
 
-// Predicted in one of the columns at least.
+// Families with a prediction in at least one column.
 std::set<std::string> families_of(const PredictionErrors& errors) {
   std::set<std::string> families;
   for (const TimeErrors* column : {&errors.full, &errors.as_stated})
@@ -48,7 +48,7 @@ std::string fit_in_words(const RunPrediction& each) {
   return each.run.out_of_memory ? ", predicted to fit" : "predicted not to fit";
 }
 
-// Of a run that leaves something open.
+// Text for a run with open settings.
 std::string open_in_words(const RunPrediction& each) {
   if (each.seconds || !each.band) return "";
   return fmt::format(", {} to {}{}", format_seconds(each.band->low), format_seconds(each.band->high),

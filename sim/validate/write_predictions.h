@@ -1,4 +1,4 @@
-// What did the simulator predict of runs that others have measured, as text and as JSON?
+// How are predictions of published runs written, as text and as JSON?
 #pragma once
 
 #include <string>

@@ -108,7 +108,7 @@ TEST(Architecture, SimGridIsNamedInTwoFilesOnly) {
   }
 }
 
-// Verbs say what they take as data (cli/verb.h). One file makes a parser of it.
+// Verbs describe their options as data (cli/verb.h). One file builds a parser from it.
 TEST(Architecture, TheCommandLineLibraryIsNamedInTheParserOnly) {
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(SOURCE_DIR) / "sim")) {
     const bool is_parser = entry.path().filename() == "parser.cpp";
@@ -126,8 +126,8 @@ TEST(Architecture, IdsOfRunsDecideNothing) {
     EXPECT_FALSE(is_source(entry.path()) && std::regex_search(read(entry.path()), decides)) << entry.path();
 }
 
-// A kernel is known by its type and the slots of its tensors: its name is printed, and decides nothing; no
-// tensor is known by how many there are.
+// A kernel is identified by its type and the slots of its tensors. Its name is printed and decides nothing.
+// No tensor is identified by the number of tensors.
 TEST(Architecture, NamesOfKernelsDecideNothing) {
   const std::regex compares(
       R"(\b(kernels?(\[\w+\])?|job\.key|other|k)(\.|->)name\s*(==|!=|<|\.(starts_with|ends_with|find|rfind|substr|contains|compare)\b))"
@@ -161,7 +161,7 @@ TEST(Architecture, KernelsUseNothingOfOursAndCudaStaysInItsFolder) {
   }
 }
 
-// What a framework does stands in its traits; who compares frameworks knows it a second time.
+// A framework's behaviour is in its traits. Comparing frameworks elsewhere would duplicate it.
 TEST(Architecture, FrameworksAreComparedInTheirTraitsOnly) {
   const std::regex compared(R"(plan_?\.framework\s*(==|!=)|(==|!=) Framework::|case Framework::)");
   const std::regex ordered(R"(schedule\s*(<|>|<=|>=)\s*ScheduleName::)");

@@ -1,4 +1,4 @@
-// How good are the schedules that `--schedule auto` finds, beside the best named one and the proven bound?
+// How good are the schedules of `--schedule auto`, compared with the best named one and the proven bound?
 //   bench_auto_schedule [seconds of work, 30]
 // Runs the plans of docs/auto-schedule.md. order_grid.py runs 288 others.
 #include <fmt/core.h>

@@ -1,9 +1,9 @@
-// How fast are schedules made, how fast do the two engines walk them, and how fast are allocations replayed?
+// How fast are schedules made, simulated by the two engines, and replayed in the allocator?
 //
-// Bounds: the longest path touches each task and each edge once (about 3 edges a task, 12 bytes each);
+// Bounds: the longest path touches each task and each edge once (about 3 edges a task, 12 bytes each).
 // SimGrid pays a heap insertion and removal for each timer. SimGrid allows one simulation a process, so each
-// of its measurements runs in a child of its own and reports the seconds that it took. The allocator searches
-// a sorted set for each tensor that comes or goes, and writes one slot.
+// of its measurements runs in a child process, which reports its seconds. The allocator searches a sorted set
+// for each allocation and release, and writes one slot.
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 #include <unistd.h>

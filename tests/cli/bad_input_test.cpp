@@ -1,4 +1,5 @@
-// What users get wrong: each a message that says what, where and what instead, and the promised exit code.
+// Users' mistakes: each gets a message with the rule, the place and the correction, and the promised exit
+// code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-// Of a model whose gradients are soon summed.
+// A model with few gradients to reduce.
 struct Started {
   std::string model = temporary_file("model.json", R"({"model_type": "llama", "hidden_size": 128,
     "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1024})");

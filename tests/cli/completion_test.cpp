@@ -18,8 +18,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-// What bash offers in the place of the last word; `words` as it parts them, in double quotes where they are
-// empty.
+// Bash's candidates for the last word. `words` are split as bash does, with double quotes for empty ones.
 std::vector<std::string> offered(const std::string& words) {
   const Outcome outcome = run_in_bash(
       "source <($R completion bash); complete -p rehearse | grep -q -e \"-F _rehearse\" || exit 9; "
@@ -68,7 +67,7 @@ TEST(Completion, OffersValuesTopicsAndKinds) {
   EXPECT_THAT(offered("help top"), ElementsAre("topo"));
 }
 
-// Bash parts "--model=x" into three words and puts what is offered behind the sign.
+// Bash splits "--model=x" into three words and puts the candidates after the sign.
 TEST(Completion, OffersValuesBehindASign) {
   EXPECT_THAT(offered("simulate --model = gpt-22"), ElementsAre("gpt-22b"));
   EXPECT_THAT(offered("simulate --model ="), Contains("gpt-22b"));

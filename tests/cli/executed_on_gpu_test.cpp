@@ -1,5 +1,5 @@
-// What GPUs took: for pipelines on parts of an H100, predicted from kernels timed on the same parts; for one
-// rank on all of an H100 or H200, from published tables.
+// Measured times of GPUs. Pipelines on partitions of an H100 are predicted from kernels timed on the same
+// partitions. One rank on a whole H100 or H200 is predicted from published tables.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -39,7 +39,7 @@ std::string new_store() {
   return " --store " + path;
 }
 
-// What the page says of the plan as it is.
+// The page's verdict for the current plan.
 bool fits_in_what_if(const std::string& file) {
   const std::string path = temporary_file("fits.html", "");
   run_program("simulate " + file + " --html " + path);

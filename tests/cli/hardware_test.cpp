@@ -1,4 +1,4 @@
-// What a user says of the hardware decides, not the name of a file.
+// The user's description of the hardware decides, not the name of a file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Every number of every input, replaced by numbers that no machine and no run has: each is refused, naming
-// its place, or the step that follows is a finite time above 0. Nothing aborts, hangs or is no number.
+// Every number of every input is replaced by impossible numbers. Each is refused with its place, or the
+// resulting step is a finite time above 0. Nothing aborts, hangs or is NaN.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace rehearse {
 namespace {
 
-// Of the processor for one case; a slow machine takes a tenth of it for the largest.
+// Processor seconds for one case; a slow machine takes a tenth of it for the largest.
 constexpr double kMaxSeconds = 5 * kSlower;
 
 const std::vector<std::string> kHostile = {"0",     "-1",    "5e-324", "1e-300",
@@ -60,7 +60,7 @@ std::vector<Json> hostile_values(const Json& value) {
   return values;
 }
 
-// A file that no case had before: readers keep what they have read.
+// A file name that no earlier case had: readers cache files.
 std::string file_of(const Json& json) {
   static int files = 0;
   return scratch().write(fmt::format("hostile-{}.json", files++), json.dump());

@@ -96,7 +96,7 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
   EXPECT_EQ(run_program("import").exit_code, 2);
 }
 
-// What an import approximates stands in the scenario, and every report repeats it.
+// The scenario contains the import's approximations, and every report repeats them.
 TEST(Import, ReportsOfTheScenarioRepeatWhatWasApproximated) {
   const std::string flags = temporary_file("muon.args",
                                            "--num-layers 4 --hidden-size 256 --num-attention-heads 4 "
@@ -138,7 +138,7 @@ TEST(Import, GlobalBatchFollowsFromAccumulationAndFlags) {
   EXPECT_THAT(run_program(import).err, HasSubstr("accumulate over 16 microbatches"));
 }
 
-// The kind is found out, words go to the script, and --json says what became of each option.
+// The kind is detected, words go to the script, and --json reports the role of each option.
 TEST(Import, FindsOutTheKindAndClassifiesEachOption) {
   const std::string script = temporary_file(
       "words.sh",
@@ -179,8 +179,8 @@ TEST(Import, TakesTheVocabularyThatATokenizerDoesNotState) {
   EXPECT_EQ(run_program(import + " --model gpt2").exit_code, 0) << "the model names its own";
 }
 
-// Typed flags start from fusions and overlaps that Megatron-LM has only when told; the report says what they
-// are worth, and an import, which states all of them, says nothing.
+// Typed flags start from fusions and overlaps that Megatron-LM has only on request. The report states their
+// effect. An import sets all of them, so it reports nothing.
 TEST(Simulate, NamesDefaultsThatAreNotTheFrameworks) {
   const std::string typed =
       "simulate --json --allow-oom --engine reference --model mixtral-8x7b --cluster dgx-h100 --gpus 64 --tp "

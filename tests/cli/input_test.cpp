@@ -1,4 +1,4 @@
-// Where input comes from: pipes as well as files, and what the program itself has written.
+// Sources of input: pipes as well as files, and the program's own output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

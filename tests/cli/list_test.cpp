@@ -1,4 +1,4 @@
-// `rehearse list`: what is known by name, from the files and tables that the program itself reads.
+// `rehearse list`: known names, from the files and tables that the program itself reads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -44,7 +44,7 @@ TEST(MemoryVerb, RecomputeFlagsOfMegatronChangeIt) {
   EXPECT_EQ(run_program("memory " + kScenario + " --recompute-num-layers 2").exit_code, 2);
 }
 
-// What lies beside the allocator on the one GPU that is needed is its CUDA context alone, by kind of GPU.
+// Outside the allocator, the one GPU needs only its CUDA context, which depends on the kind of GPU.
 TEST(MemoryVerb, SizesMixedNodesByThoseOfTheFullestRank) {
   const auto context_of_fewest = [](const std::string& nodes) {
     const Json fewest =

@@ -1,5 +1,4 @@
-// Files that are not there, or of another kind, and names that nobody knows: what was probably meant is said
-// first.
+// Missing files, files of another kind, and unknown names: the message begins with the probable intention.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

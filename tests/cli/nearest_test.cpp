@@ -1,4 +1,4 @@
-// What a refused plan is told to be instead: each value was tried, and keeps what the message says of it.
+// Suggestions for a refused plan: each value was tried, and has the effect that the message states.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -148,8 +148,8 @@ class RandomPlan {
   std::mt19937 random_;
 };
 
-// A cause is told once, and what follows from it is not told. Its value leaves no more rules broken, though
-// it may break another one in place of its own.
+// A cause is reported once, without its consequences. With its suggested value no more rules are broken,
+// though it may break another rule in place of its own.
 void expect_causes_first(const ScenarioSource& source, const std::vector<Violation>& refused) {
   const std::vector<BrokenRule> broken = unmet(source);
   EXPECT_LE(refused.size(), broken.size());
@@ -200,8 +200,8 @@ TEST(Nearest, ValuesKeepWhatTheMessageSaysOfThem) {
   }
   std::printf("%d plans refused: %d causes with legal values, %d with values for their rule, %d without\n",
               refused, legal_values, of_rules, without);
-  // Random plans break several rules at once, and no value of one field mends them all: values that are legal
-  // outright exist where a single rule is broken.
+  // Random plans break several rules at once, and no value of one field repairs all of them. Fully legal
+  // values exist where a single rule is broken.
   EXPECT_GT(refused, kPlans / 3);
   EXPECT_GT(legal_values, refused / 20);
   EXPECT_LT(without, refused / 8);

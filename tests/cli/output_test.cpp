@@ -1,4 +1,4 @@
-// Where output goes: never over what the run came from, nor over another output, and without a stderr too.
+// Output never overwrites an input of the run or another output, also without a stderr.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ TEST(Output, WithoutAStderrTheExitCodeTells) {
 
 constexpr const char* kTinyRun = "--model gpt2 --cluster dgx-h100 --gpus 2 --tp 2 --gbs 4 ";
 
-// What goes to standard output is the file alone.
+// Standard output contains only the file.
 TEST(StandardOutput, IsADashForEveryFile) {
   const std::string simulate = std::string("simulate ") + kTinyRun;
   const std::string store = " --store " + scratch().file("dash.db") + " ";
@@ -157,7 +157,7 @@ TEST(Output, KeepsTheModeOfAFile) {
   }
 }
 
-// As an unset variable of the shell leaves them.
+// An unset shell variable leaves these empty.
 TEST(Output, OfNoNameIsRefused) {
   for (const char* empty : {"simulate --svg ''", "simulate --html ''", "simulate --profile ''", "simulate ''",
                             "sweep --mbs 1,2 --store ''", "sweep --mbs 1,2 --shard ''",

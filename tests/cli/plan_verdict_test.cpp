@@ -1,4 +1,5 @@
-// What `plan` finds fits for everybody else, and its automatic choices are no slower than what they replace.
+// Plans found by `plan` fit in all other verbs, and its automatic choices are no slower than the replaced
+// ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Runs the program as a user would and keeps what it said.
+// Runs the program as a user would and keeps its output.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,7 +26,7 @@ std::string with(const std::string& flags, const std::string& changes);
 // A report of `simulate` as other verbs have it: without the defaults that it assumed and the warnings of them.
 nlohmann::json without_assumed(nlohmann::json report);
 
-// With the tests' own folder in place of each "%/": what "%/none/x" names is in no machine's root.
+// Replaces each "%/" by the tests' own folder, so that "%/none/x" never exists.
 std::string in_scratch(std::string text);
 
 }  // namespace rehearse

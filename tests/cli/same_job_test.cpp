@@ -1,4 +1,4 @@
-// Ranks that do not belong together end with what is wrong; strangers at their ports change nothing.
+// Ranks of different jobs end with the difference; foreign connections to their ports change nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

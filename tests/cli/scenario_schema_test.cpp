@@ -1,4 +1,4 @@
-// What the schemas of docs/ say of a plan is what plan/fields.h says.
+// The schemas of docs/ agree with plan/fields.h about a plan.
 #include <gtest/gtest.h>
 
 #include <filesystem>

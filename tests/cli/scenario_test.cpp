@@ -71,7 +71,7 @@ TEST(Scenario, ExpertsSetThePaceOfDeepseek) {
   EXPECT_GT(part(four, "exposed_ep") - part(eight, "exposed_ep"), 0.9 * longer_s);
 }
 
-// A slow GPU computes longer; what it says to others is no slower.
+// A slow GPU computes longer; its messages are no slower.
 TEST(Scenario, TheTimeLostOnASlowGpuIsCompute) {
   for (const char* engine : {"simgrid", "reference"}) {
     const std::string job =

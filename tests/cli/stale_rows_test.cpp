@@ -24,7 +24,7 @@ class StaleRows : public ::testing::TestWithParam<const char*> {
                "--model llama3-8b --gpus 16 --tp 2 --pp 8 --gbs 16 --seq 4096 --zero 0,1 --csv --engine ") +
            GetParam() + " ";
   }
-  // As "sweep `more`" resumes, and as it runs afresh.
+  // Compares the resumed "sweep `more`" with a fresh one.
   void expect_the_truth(const std::string& more, int stale, const std::string& changed) {
     const Outcome resumed = run_in_bash(data_ + "$R sweep --resume " + flags() + more + store());
     const Outcome truth = run_in_bash(data_ + "$R sweep " + flags() + more + store(fresh().c_str()));

@@ -1,4 +1,4 @@
-// What the program predicts of the training runs that others have measured.
+// Predictions of published training runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,8 +78,8 @@ TEST(Validate, WhatARunLeavesOpenIsItsBand) {
   EXPECT_EQ(open, 5);
 }
 
-// What every band holds for it is what these runs ask for; by those of other families alone, four in five lie
-// inside.
+// The part of the error bar that no source explains is fitted to these runs. Intervals from the other
+// families alone contain four in five.
 TEST(Validate, BandsHoldAsManyMeasuredTimesAsTheySay) {
   const Json& summary = published()["summary"];
   const Json& left_out = summary["left_out"];
@@ -101,7 +101,7 @@ TEST(Validate, AccuracyPagesAreWhatTheProgramWrites) {
         << page << " is stale: its last section states the command that writes it";
 }
 
-// Of the run's own data: no class follows from its name.
+// Classes follow from the run's own data, not from its name.
 TEST(Validate, ClassesFollowFromModelFrameworkLaunchesAndGpu) {
   std::map<std::string, std::size_t> classes;
   for (const Json& run : published()["runs"]) {
@@ -137,7 +137,7 @@ TEST(Validate, SharingLinksMakesNoRunFaster) {
   EXPECT_GE(slower, 4);
 }
 
-// NVIDIA's own pages: what they say of A100, of H100 and of what is not modelled.
+// NVIDIA's own pages: runs on A100, on H100, and with unsupported options.
 TEST(Validate, OtherRunsArePredictedToo) {
   // By the engine that takes an eighth of the time: where links are shared it says up to 7 % less.
   const Json other = Json::parse(
@@ -182,14 +182,14 @@ TEST(Validate, OtherRunsArePredictedToo) {
     if (!run["measured_mem_bytes"].is_null()) {
       const double memory =
           run["predicted_mem_bytes"].get<double>() / run["measured_mem_bytes"].get<double>();
-      EXPECT_NEAR(memory, 1, 0.13) << id;  // what graphs keep, for one, is not modelled
+      EXPECT_NEAR(memory, 1, 0.13) << id;  // graphs' memory, for one, is not modelled
     }
     EXPECT_TRUE(!on_h100 || run["error"].is_null() || std::abs(run["error"].get<double>()) < 0.14) << id;
   }
   EXPECT_EQ(skipped, 8U);
 }
 
-// Of torchtitan: on 8, 128 and 256 H100, of which six do not say into how many microbatches they cut a batch.
+// torchtitan on 8, 128 and 256 H100. Six runs do not state their number of microbatches.
 TEST(Validate, OtherRunsOfTorchtitanArePredictedToo) {
   const Json other = Json::parse(
       run_program("validate calibrate/data/runs/torchtitan_runs.jsonl --as-stated off --json").out);
@@ -207,8 +207,8 @@ TEST(Validate, OtherRunsOfTorchtitanArePredictedToo) {
   EXPECT_EQ(skipped, 6U);
 }
 
-// Of BigScience on V100: Megatron-LM's pipelines of up to 64 ranks, and Megatron-DeepSpeed's 1.3B on two
-// nodes, where tensor parallelism of 2 took far longer than its links need.
+// BigScience on V100: Megatron-LM's pipelines of up to 64 ranks, and Megatron-DeepSpeed's 1.3B on two nodes.
+// There, tensor parallelism of 2 took far longer than its links need.
 TEST(Validate, OtherRunsOnVoltaArePredictedToo) {
   const Json other =
       Json::parse(run_program("validate calibrate/data/runs/jean_zay_runs.jsonl --as-stated off --json").out);
@@ -222,7 +222,7 @@ TEST(Validate, OtherRunsOnVoltaArePredictedToo) {
   EXPECT_LT(other["summary"]["all"]["median_abs"].get<double>(), 0.05);
 }
 
-// Of vTrain's, over many nodes: half of them within 5 %, a few longer than their neighbours explain.
+// vTrain's runs over many nodes: half of them within 5 %, a few longer than their neighbours explain.
 TEST(Validate, OtherRunsOfMegatronDeepSpeedArePredictedToo) {
   const Json other =
       Json::parse(run_program("validate calibrate/data/runs/vtrain_runs.jsonl --as-stated off --json").out);
@@ -258,8 +258,8 @@ TEST(Validate, LayoutsOfFusedKernelsOnUpTo64GpusAreMetWithinFivePercentInTheMean
   EXPECT_LT(sum / n, 0.05);
 }
 
-// By how much the one that is predicted to be the fastest took longer than the fastest, of runs that `which`
-// names.
+// Among the runs that `which` selects: how much longer did the run that was predicted fastest take than the
+// fastest one?
 template <typename Which>
 double behind_the_fastest(const Json& runs, const Which& which) {
   double fastest = 1e9, predicted = 1e9, of_predicted = 0;
@@ -321,7 +321,7 @@ TEST(Validate, ARunThatEndedOutOfMemoryHasNoTime) {
   }
 }
 
-// Within the aim of 10 %: what PyTorch allocated, as Qi et al. 2023 and SimuMax measured it.
+// Memory allocated by PyTorch, as measured by Qi et al. 2023 and SimuMax, is within the aim of 10 %.
 TEST(Validate, AllocatedMemoryIsMetWithinTenPercent) {
   std::size_t rows = 0;
   for (const Json& run : published()["runs"]) {

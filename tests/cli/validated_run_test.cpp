@@ -1,4 +1,4 @@
-// What `validate` says of runs that a user adds.
+// `validate` with runs that a user adds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@ inline std::string write_cluster(const std::string& text) {
   return scratch().write("cluster.json", text);
 }
 
-// What read_cluster says of a bad cluster, or "" when it takes it.
+// The error of read_cluster for a bad cluster, or "" when it is accepted.
 inline std::string complaint(const Json& cluster) {
   try {
     read_cluster(write_cluster(cluster.dump()));

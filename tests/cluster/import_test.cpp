@@ -215,7 +215,7 @@ TEST(SmiMatrix, FewerLinksOfAGpuAreNamed) {
   EXPECT_THAT(join(imported.notes), testing::HasSubstr("GPU3 has fewer NVLinks"));
 }
 
-// Bridges join pairs; what leaves a pair crosses PCIe.
+// Bridges join pairs; traffic that leaves a pair crosses PCIe.
 TEST(SmiMatrix, BridgesAreIslands) {
   const std::string text =
       "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\n"

@@ -1,4 +1,4 @@
-// What a job gets of nodes that hold more GPUs than one host.
+// A job's share of nodes that have more GPUs than one host.
 #include <gtest/gtest.h>
 
 #include "base/error.h"

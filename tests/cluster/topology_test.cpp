@@ -70,7 +70,7 @@ TEST(Topologies, DgxA100IsThatOfItsDataSheet) {
                 {"bf16", 312e12}, {"fp16", 312e12}, {"fp32", 19.5e12}, {"tf32", 156e12}}));
 }
 
-// Of those on record Blackwell's alone.
+// Of the known GPUs, only Blackwell.
 TEST(Topologies, SayWhichProductsTakeFp8InEitherLayout) {
   for (const char* name : {"dgx-b200", "gb200-nvl72", "dgx-b300", "gcp-a4"})
     EXPECT_TRUE(takes_either_fp8_layout(read_cluster(name).gpu)) << name;

@@ -98,8 +98,8 @@ TEST(AttentionCurve, OfCudnnIsFasterByWhatTheChartsShow) {
   EXPECT_NEAR(faster(), 518.0 / 318, 1e-3);
 }
 
-// 8 heads of 4096 tokens are 256 causal blocks of 128 rows for 128 multiprocessors: two a multiprocessor, the
-// longest as long as both, and half of it runs on alone: 3 instead of 2. The charts' 2048 blocks: 17 for 16.
+// 8 heads of 4096 tokens are 256 causal blocks of 128 rows for 128 SMs: two an SM. The longest block takes as
+// long as two average ones, and half of it runs alone: 3 instead of 2. The charts' 2048 blocks: 17 for 16.
 TEST(AttentionCurve, FewBlocksLeaveMultiprocessorsIdle) {
   Gpu gpu = kGpu;
   const Attention few = {1, 8, 8, 128, 4096, 4096, true, false};

@@ -1,4 +1,4 @@
-// What a profile may not say.
+// Invalid profiles are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -188,14 +188,14 @@ RC_GTEST_PROP(Collective, NeverBeatsTheWire, ()) {
   const auto seconds = [&](CollectiveOp op, double size) {
     return collective_time(profile, cluster, op, size, shape).total();
   };
-  // What a rank does not hold must reach it: over its link, or over the NICs of its node.
+  // Data that a rank lacks must reach it: over its link, or over the NICs of its node.
   const double nics = members * cluster.node.nic.bandwidth;
   const double missing = nodes > 1 ? bytes * (nodes - 1) / nodes / nics
                                    : bytes * (members - 1) / members / cluster.node.gpu_link.bandwidth;
   RC_ASSERT(seconds(CollectiveOp::all_gather, bytes) >= missing * (1 - 1e-12));
   RC_ASSERT(seconds(CollectiveOp::all_reduce, bytes) >= missing * (1 - 1e-12));
-  // Protocols change with the size, and below some megabytes tables show times that fall where they do;
-  // above, over two octaves, they grow.
+  // Protocols change with the size. Below some megabytes, times in the tables fall where they change; above,
+  // over two octaves, times grow.
   const double large = std::max(bytes, 4e6);
   RC_ASSERT(seconds(CollectiveOp::all_reduce, large) <= 1.01 * seconds(CollectiveOp::all_reduce, 4 * large));
 }

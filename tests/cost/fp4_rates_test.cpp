@@ -1,6 +1,6 @@
-// NVFP4 on B300 against Transformer Engine's own benchmark of a layer's linear operators (15,872 tokens,
-// hidden 4096, 16,384 wide; docs/examples/gemm_profiling), from which the profile took a bound and the casts'
-// rates.
+// NVFP4 on B300 compared with Transformer Engine's own benchmark of a layer's linear operators (15,872
+// tokens, hidden 4096, 16,384 wide; docs/examples/gemm_profiling). The profile took a bound and the casts'
+// rates from it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -48,8 +48,8 @@ TEST(Fp4Rates, ALayersProductsTakeHalfOfMxfp8s) {
   EXPECT_NEAR(fp4, 3.764e-3, 0.05 * 3.764e-3);
 }
 
-// What operators of the forward shapes took above products of operands quantized before: 0.678 ms for a pass
-// over both operands and a cast of both.
+// Time of operators of the forward shapes beyond GEMMs of operands quantized before: 0.678 ms for a pass over
+// both operands and a cast of both.
 TEST(Fp4Rates, QuantizingALayersOperandsTakesWhatWasMeasured) {
   const Profile profile = read_profile("b300-sxm");
   const Gpu gpu = read_cluster("dgx-b300").gpu;

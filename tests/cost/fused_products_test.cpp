@@ -14,7 +14,7 @@ struct Times {
   double measured = 0, priced = 0;  // s
 };
 
-// Of the kernels of `shape`, each held against its time.
+// Sums the kernels of `shape`, and compares each with its time.
 Times of_all(const Json& shape, double rows, const Profile& profile, const Cluster& cluster) {
   Model model = read_model("qwen3-30b-a3b");
   Plan plan;

@@ -71,8 +71,8 @@ TEST(GemmCurve, ReadsEachKindOfProductInItsOwnSamplesWhereThereAreSome) {
   EXPECT_NEAR(seconds(), 8e-3, 1e-12);
 }
 
-// 64 rows against 4096 x 4096 results: reading and writing those in fp32 takes 8 bytes each, writing them as
-// the operands are 2; both operands together are 1 MB.
+// 64 rows against 4096 x 4096 results. Reading and writing results in fp32 takes 8 bytes each; writing them
+// in the operands' type takes 2. Both operands together are 1 MB.
 TEST(GemmCurve, CountsWhatAddingToAWeightGradientMoves) {
   const Profile profile = one_sample(2.0 * 4096 * 4096 * 4096 / 312e12);  // at the roofline
   Gemm gemm{4096, 4096, 64};

@@ -64,8 +64,8 @@ void expect_small(const std::string& name, const Gpu& gpu, std::array<double, 2>
   }
 }
 
-// The share of samples that take longer, by more than `by`, than one of more rows of the same weight matrix:
-// cuBLAS chose a kernel that another shape shows to be slow, which no neighbour tells of.
+// The share of samples that take longer, by more than `by`, than one with more rows of the same weight
+// matrix. There cuBLAS chose a slow kernel, as another shape shows; no neighbour predicts that.
 double outrun_share(const std::vector<GemmSample>& samples, double by) {
   double outrun = 0;
   for (const GemmSample& sample : samples)
@@ -142,8 +142,8 @@ TEST(GemmError, OfForwardProductsThatTheseGpusTimedIsBelow8PercentInTheMedian) {
 
 constexpr std::int64_t kTokens[] = {2048, 8192};  // that no table of gradients on H100 and H200 has
 
-// Products of training that this program timed on an H100 and an H200, of whose gradients profiles hold those
-// over 256, 1024 and 4096 tokens, and of forward ones none.
+// GEMMs of training that this program timed on an H100 and an H200. Of their gradient GEMMs, profiles have
+// those over 256, 1024 and 4096 tokens; of forward ones, none.
 TEST(GemmError, OfProductsThatTheseGpusTimedIsBelow12PercentInTheMedian) {
   for (const std::string gpu_name : {"h100", "h200"}) {
     const Profile measured = read_profile(gpu_name + "-sxm-measured"),
@@ -171,7 +171,7 @@ TEST(GemmError, OfProductsThatTheseGpusTimedIsBelow12PercentInTheMedian) {
   }
 }
 
-// What telling tiles and waves apart is worth.
+// The benefit of modelling tiles and waves.
 TEST(GemmError, IsLargerWhereTheMultiprocessorsAreNotOnRecord) {
   Profile profile = read_profile("h100-sxm");
   Gpu gpu = gpu_of("dgx-h100");

@@ -79,8 +79,9 @@ TEST(GemmKind, KernelsThatLoadPiecemealDoNotSplitTheSum) {
   EXPECT_NEAR(gemm_time(whole, {512, 4096, 4095}).seconds, 3e-4, 1e-12);
 }
 
-// 8 bytes of 4096 x 4096 move in 66 us of an A100's memory. Over four times the tokens as a sample, four
-// times as long where its tiles hide that; less where it was added to what they take.
+// 8 bytes of 4096 x 4096 take 66 us of an A100's memory bandwidth. Over four times a sample's tokens, the
+// time is four times as long where tiles hide that traffic. It is less where the traffic was added to the
+// tiles' time.
 TEST(GemmKind, TilesOfWeightGradientsHideWhatTheirSumsMoveWhereTheProfileSaysSo) {
   Profile profile;
   profile.gemm["fp16"] = {{4096, 4096, 4096, 6e-4}};
@@ -100,8 +101,9 @@ TEST(GemmKind, TilesOfWeightGradientsHideWhatTheirSumsMoveWhereTheProfileSaysSo)
   EXPECT_NEAR(gemm_time(profile, gpu, longer, "fp16").seconds, 6e-4, 1e-12);
 }
 
-// Elsewhere, other GEMMs: on an H200 eight times as long as aligned ones (72000 x 3072 x 3072, an operand
-// at an odd address: 14.2 ms against 1.715), on a T4 2.4 times (an output layer of 50257, 101 ms against 43).
+// Elsewhere, misaligned GEMMs are slower still. On an H200 they take eight times as long as aligned ones
+// (72000 x 3072 x 3072, an operand at an odd address: 14.2 ms against 1.715). On a T4 it is 2.4 times (an
+// output layer of 50257, 101 ms against 43).
 TEST(GemmKind, MisalignedProductsTakeSeveralTimesAsLong) {
   for (const char* name : {"a100-sxm-80gb", "h100-sxm"}) {
     const Profile profile = read_profile(name);

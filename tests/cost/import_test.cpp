@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Profiles, Import,
                                          "v100-sxm3", "h100-sxm", "h100-96gb-500w", "h200-sxm", "b200-sxm",
                                          "gb200", "b300-sxm", "gb300", "cpu-generic"));
 
-// Twice the memory bandwidth halves what memory binds and leaves what the multiprocessors bind.
+// Twice the memory bandwidth halves the time of memory-bound GEMMs, and does not change compute-bound ones.
 TEST(CarryOver, KeepsEachProductsShareOfTheRoofline) {
   Json recipe = recipe_of("h200-sxm");
   recipe["gpu"]["memory_bandwidth"] = 2 * 3.35e12;

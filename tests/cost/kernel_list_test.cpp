@@ -1,4 +1,4 @@
-// Kernels one by one: together they are what a stage is priced at.
+// The listed kernels sum to the price of a stage.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ TEST(KernelList, TellsProductsAndCollectivesByWhatTheyDo) {
   EXPECT_TRUE(std::ranges::any_of(kernels, &KernelTime::is_collective));
 }
 
-// Of 8 experts here, 2 x 2048 x 2 rows of 4096: a cast reads 2 bytes an element and writes 2.
+// 8 experts here, 2 x 2048 x 2 rows of 4096: a cast reads 2 bytes an element and writes 2.
 TEST(KernelList, TakesTheRowsOfEachExpertForAKernelOfTheirOwnWhereTheyAreCastSo) {
   const Model model = read_model("mixtral-8x7b");
   Plan plan = one_gpu();

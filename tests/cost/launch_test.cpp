@@ -117,9 +117,9 @@ TEST(Launches, OfAllPiecesOfAProductAreOneOfTheFramework) {
   EXPECT_EQ(priced(1.1 * kGemmSeconds, false, 4).launch_bound_s, 0);
 }
 
-// Kernels of 1 s, launches of 2 s. The host waits for the first of three: the second begins when it is
-// launched, 2 s later, the third at 4 s, the first of the next round at 6 s. That ends after 7 s, of which
-// kernels ran for 3.
+// Kernels of 1 s, launches of 2 s. The host waits for the first of three. The second begins when it is
+// launched, 2 s later, the third at 4 s, and the first of the next round at 6 s. That ends after 7 s, of
+// which kernels ran for 3.
 TEST(Stalls, LastUntilTheHostIsAheadAgain) {
   Profile profile;
   profile.host_launch_s = 2;
@@ -134,8 +134,8 @@ TEST(Stalls, LastUntilTheHostIsAheadAgain) {
   EXPECT_EQ(stalls_s(profile, kernels, {1, 9, 1}), 5);
 }
 
-// Kernels of 1 s. The host waits for the third; the graph of the first two comes 2 s later, then they run,
-// and the third is launched at 4 s: 5 s, of which kernels ran for 3.
+// Kernels of 1 s. The host waits for the third. The graph of the first two comes 2 s later, then they run.
+// The third is launched at 4 s: 5 s, of which kernels ran for 3.
 TEST(Stalls, AreShorterWhereAGraphComesNext) {
   Profile profile;
   profile.host_launch_s = 2;

@@ -1,4 +1,4 @@
-// What NCCL's source allocates for a communicator, and what was seen of it.
+// NCCL's allocations for a communicator, by its source and as observed.
 #include "cost/nccl/buffers.h"
 
 #include <gmock/gmock.h>
@@ -81,7 +81,7 @@ TEST(DoubleTree, OfTwoNodesIsTheirRing) {
   EXPECT_LE(most_pairs(100, {true, true}), 3);
 }
 
-// 10485760 and 2097152 bytes are what NCCL logs as allocated for a connection (NVIDIA/nccl issue 1685).
+// NCCL logs 10485760 and 2097152 bytes as allocated for a connection (NVIDIA/nccl issue 1685).
 TEST(NcclBuffers, OfAConnectionAreThoseOfNcclsLog) {
   EXPECT_EQ(near_pair_bytes(), 10485760 + 2097152);
   EXPECT_EQ(far_pair_bytes(), 20 * kMiB);

@@ -1,4 +1,4 @@
-// Over how many GPUs did a run go? What its lines, its bandwidths and the user say must agree.
+// On how many GPUs did a run go? Its lines, its bandwidths and the user's input must agree.
 #include "calibrate/import/nccl_group.h"
 
 #include <fmt/core.h>

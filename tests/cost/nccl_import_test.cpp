@@ -1,5 +1,4 @@
-// The collectives model that ships: made of the tables beside it, and how well it predicts what it has not
-// seen.
+// The built-in collectives model: made from the tables beside it, and its accuracy on unseen tables.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +80,7 @@ TEST(NcclFit, OfOneHardwareMakesNoClass) {
   for (const Correction& correction : model.corrections) EXPECT_EQ(correction.system, 0u);
 }
 
-// What a degraded fabric took changes no class, but is kept for its own cluster.
+// Measurements on a degraded fabric change no class, but are kept for their own cluster.
 TEST(NcclFit, ADegradedFabricTellsOfItselfAlone) {
   Fitted fitted;
   const auto all = [&] {

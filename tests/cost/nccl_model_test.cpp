@@ -109,7 +109,8 @@ TEST(NcclMeasured, OnTheUsersMachineOutranksWhatWasPublished) {
   EXPECT_NEAR(seconds(model, 1024), 5e-5, 1e-15);
 }
 
-// Of a cluster on the same nodes: within them it holds, across them nothing is known of its NICs.
+// For a cluster with the same nodes, measurements within a node apply; across nodes nothing is known of its
+// NICs.
 TEST(NcclMeasured, WithinANodeHoldsForAllClustersOfThoseNodes) {
   Cluster cluster = machine();
   cluster.node.nic_kind = "roce";

@@ -1,4 +1,4 @@
-// What of a collective does a kernel beside it hide?
+// How much of a collective does a concurrent kernel hide?
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -48,7 +48,7 @@ StageTimes priced(const Block& block, const Cluster& cluster = unlimited_memory(
   return price(work, eight_ranks(), cluster, profile()).times.stages[0];
 }
 
-// The product of a weight, and what runs beside those of such.
+// The GEMM of a weight, and kernels concurrent with such GEMMs.
 Gemm product_of(TensorId weight) {
   Gemm gemm{4096, 4096, 4096};
   gemm.weight = weight;

@@ -82,7 +82,7 @@ TEST(Price, OfWhatArrivesIsBookedWhereItComesFromAnotherStage) {
   }
 }
 
-// What reads a quantized tensor multiplies fp8, all else as in bf16.
+// Readers of a quantized tensor multiply in fp8, all others in bf16.
 TEST(Price, OfAnFp8PlanTellsProductsThatAreNotQuantizedApart) {
   Work work = small_work();
   Block& block = work.blocks[0];
@@ -128,8 +128,8 @@ TEST(Price, OfBf16OptimizerAddsTheGradientsOfEachMicrobatch) {
   }
 }
 
-// 4 bytes of an element out of what was gathered for either pass, 2 + 4 into the fp32 buffer that is reduced;
-// where parameters and gradients stay whole between microbatches, none.
+// 4 bytes an element are copied from the gathered buffer for either pass, and 2 + 4 into the fp32 buffer for
+// the reduction. Where parameters and gradients stay whole between microbatches, nothing is copied.
 TEST(Price, OfFsdp2CopiesWhatItGathersAndReducesForEachMicrobatch) {
   Plan plan = two_stages(1);
   plan.dp = 4;
@@ -147,7 +147,7 @@ TEST(Price, OfFsdp2CopiesWhatItGathersAndReducesForEachMicrobatch) {
 }
 
 TEST(Price, OfGroupsThatLieUnevenlyIsThatOfTheMostScattered) {
-  // Of 3 ranks in order on nodes of 8, ranks 6 to 8 lie on two nodes; 0 to 2 on one.
+  // With groups of 3 consecutive ranks on nodes of 8, ranks 6 to 8 are on two nodes, ranks 0 to 2 on one.
   const auto sum = [](int tp, int pp) {
     Plan plan = two_stages(tp);
     plan.pp = pp;
@@ -166,7 +166,7 @@ TEST(Price, OfGroupsThatLieUnevenlyIsThatOfTheMostScattered) {
   EXPECT_GT(sum(3, 3), 2 * sum(3, 2));
 }
 
-// What --clip-grad adds to the step of 3e9 parameters whose gradients are fp32, on 16 ranks.
+// Additional step time of --clip-grad for 3e9 parameters with fp32 gradients on 16 ranks.
 double clipping_s(const Cluster& cluster, Plan plan) {
   const Profile profile = small_profile();
   const double without = price(small_work(), plan, cluster, profile).times.step[0].optimizer;
@@ -202,7 +202,7 @@ TEST(Price, OfClippingAtTheHostIsAPassOverTheGradientsThereAsWell) {
               adam_s * 8 / 30 + read_of_gradients_and_a_number_over_all_ranks_s(cluster), 1e-9);
 }
 
-// nn.CrossEntropyLoss of 16,384 tokens forward on an A100, in milliseconds by vocabulary
+// Forward nn.CrossEntropyLoss of 16,384 tokens on an A100, in milliseconds by vocabulary
 // (linkedin/Liger-Kernel, benchmark/data/all_benchmark_data.csv, cross_entropy, huggingface).
 TEST(Price, OfLogSoftmaxIsWhatAnA100Took) {
   const Cluster cluster = read_cluster("dgx-a100-80gb");
@@ -280,8 +280,8 @@ TEST(Price, LooksEachShapeUpOnce) {
   EXPECT_EQ(times.distinct(), distinct);
 }
 
-// GPT-3 175B on 8-way tensor parallelism, one microbatch: no kernel can beat the roofline, and A100s reach
-// more than half of it in matrix products (Narayanan et al. 2021 report 44 to 52 % for whole iterations).
+// GPT-3 175B on 8-way tensor parallelism, one microbatch. No kernel can beat the roofline, and A100s reach
+// more than half of it in GEMMs (Narayanan et al. 2021 report 44 to 52 % for whole iterations).
 TEST(Price, OfALayerOfGpt3LiesBetweenTheRooflineAndTwiceIt) {
   Plan plan;
   plan.tp = 8;

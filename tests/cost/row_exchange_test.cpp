@@ -1,4 +1,4 @@
-// DeepEP and HybridEP: what was measured of them, and what is reckoned.
+// DeepEP and HybridEP: measured and computed times.
 #include "cost/row_exchange.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// What crossed wires of each measured rate, bytes/s: all but the own share of it.
+// Bytes on the wires at each measured rate, bytes/s: all but the rank's own share.
 std::vector<double> on_wires(const Json& row) {
   const double places = row["nodes"] > 1 ? row["nodes"] : row["ranks"];
   std::vector<double> rates;
@@ -82,8 +82,8 @@ Collective of_table(int ranks) {
   return exchange;
 }
 
-// Of all rows of HybridEP on 8 multiprocessors and more: on one node within 16 % (its combine on 36 ranks),
-// on four and eight within 8 %. On two it does not fill the NICs: 13 to 27 % slower, for a reason not found.
+// All rows of HybridEP on 8 SMs and more. On one node they are within 16 % (its combine on 36 ranks), on four
+// and eight within 8 %. On two nodes it does not fill the NICs: 13 to 27 % slower, for an unknown reason.
 TEST(RowExchange, TakesAboutAsLongAsMeasured) {
   for (const Json& row : measured()["rows"]) {
     if (row["library"] != "hybridep" || row["sms"] < 8) continue;
@@ -117,7 +117,7 @@ TEST(RowExchange, OfDeepEpIsBoundByItsMultiprocessorsUntilTheLinkIs) {
   EXPECT_DOUBLE_EQ(transfer(48), of_table(8).bytes * 7 / 8 / (kExchangeLink * 900e9));
 }
 
-// Two nodes of eight: what crosses is a copy of each row whose experts are on the other node.
+// Two nodes of eight: one copy of each row with experts on the other node crosses.
 TEST(RowExchange, CrossesToEachNodeOnce) {
   const Cluster cluster = read_cluster("dgx-h100");
   Collective exchange{CollectiveOp::combine, CommGroup::expert, 16e9};

@@ -15,7 +15,8 @@ Scan scan_of(const Json& row) {
   return {row[1], row[2], row[3], row[4], row[5], row[6]};
 }
 
-// The timed kernels had no gate, which is read, and of which what goes in stays beside what comes out.
+// The timed kernels had no gate. A gate is read, and with it the scan's ungated output stays beside the gated
+// one.
 double without_gate(const Gpu& gpu, const Scan& scan) {
   const double rows = 2.0 * static_cast<double>(scan.tokens * scan.heads * scan.head_dim);
   return scan_seconds(gpu, scan, 2, 0) - 2 * rows / (0.54 * gpu.memory_bandwidth);

@@ -1,4 +1,4 @@
-// What the slowest of many GPUs costs: GEMMs and attention last longer, what memory bounds does not.
+// The cost of the slowest of many GPUs: GEMMs and attention take longer, memory-bound kernels do not.
 #include "cost/slowest_gpu.h"
 
 #include <gtest/gtest.h>

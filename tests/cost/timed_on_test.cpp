@@ -112,7 +112,7 @@ Gpu faster(Gpu gpu, double peak, double bandwidth) {
   return gpu;
 }
 
-// Of every kernel of the shipped profiles.
+// Holds for every kernel of the shipped profiles.
 RC_GTEST_PROP(TimedOn, AFasterGpuMakesNoKernelSlower, ()) {
   static const Profile profile = read_profile("h100-sxm");
   static const Gpu h100 = read_cluster("dgx-h100").gpu;

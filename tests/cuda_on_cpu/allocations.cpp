@@ -1,5 +1,4 @@
-// Memory of the device and of the host that does not move: both from the host's heap, so that
-// AddressSanitizer sees who leaves them.
+// Device memory and pinned host memory. Both come from the host's heap, so that AddressSanitizer sees leaks.
 #include "allocations.h"
 
 #include <algorithm>
@@ -68,10 +67,10 @@ Allocations& allocations() {
   return *made;
 }
 
-// Fresh memory holds what somebody left there: bytes that are no number in any floating type.
+// Fresh memory has arbitrary contents: bytes that are NaN in every floating type.
 cudaError_t give(void** memory, std::size_t bytes, cudaMemoryType type) {
   constexpr int kGarbage = 0xff;
-  constexpr std::size_t kMax = std::size_t{256} << 10;  // what is larger is a workspace, hardly used
+  constexpr std::size_t kMax = std::size_t{256} << 10;  // larger allocations are workspaces, hardly used
   if (bytes == 0) {
     *memory = nullptr;
     return result(cudaSuccess);
@@ -141,8 +140,8 @@ void copy(void* to, const void* from, std::size_t bytes) {
 
 }  // namespace
 
-// Pageable memory is read when the copy is put, and when it is written the caller waits; pinned memory is
-// touched whenever the stream comes to it.
+// Pageable memory is read when the copy is put; the caller waits for writes to it. Pinned memory is accessed
+// when the stream reaches the copy.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind /*kind*/,
                             cudaStream_t stream) {
   if (bytes == 0) return result(cudaSuccess);

@@ -1,4 +1,4 @@
-// What was an opaque thing of cuBLASLt told of itself?
+// Which attributes does an opaque cuBLASLt object have?
 #pragma once
 
 #include <array>

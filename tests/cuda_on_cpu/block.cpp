@@ -68,7 +68,7 @@ class Block {
     acquire(meeting);
   }
 
-  // Two places a thread: who is already at the next exchange must not write over what others still read.
+  // Two places a thread: a thread at the next exchange must not overwrite values that others still read.
   std::uint64_t exchange(std::uint64_t mine, unsigned other) {
     const unsigned turn = deposit(mine);
     return values_[turn * threads_.size() + current_ / kWarp * kWarp + other];

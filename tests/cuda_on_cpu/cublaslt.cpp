@@ -1,5 +1,4 @@
-// cuBLASLt: descriptions, the choice of an algorithm, which here is what may be assumed of the operands, and
-// GEMMs.
+// cuBLASLt: descriptions, the choice of an algorithm (here: the assumptions about the operands), and GEMMs.
 #include "cublaslt.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What does a description of cuBLASLt's hold?
+// Which fields does a cuBLASLt description have?
 #pragma once
 
 #include <cublasLt.h>
@@ -39,7 +39,7 @@ struct cublasLtMatmulPreferenceOpaque_t {
 
 namespace cuda_on_cpu {
 
-// One product: D = op(A) op(B) + beta C, and a bias of each row.
+// One GEMM: D = op(A) op(B) + beta C, and a bias of each row.
 struct MatrixProduct {
   cublasLtMatmulDescOpaque_t what;
   cublasLtMatrixLayoutOpaque_t a, b, c, d;

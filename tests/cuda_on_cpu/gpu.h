@@ -1,4 +1,4 @@
-// What is the GPU like that the host stands for?
+// Which properties has the GPU that the host emulates?
 #pragma once
 
 namespace cuda_on_cpu {

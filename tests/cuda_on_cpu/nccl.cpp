@@ -1,5 +1,5 @@
-// NCCL's communicators that do not block: a call is often still in progress when it returns, and runs when
-// its stream comes to it.
+// NCCL's non-blocking communicators: a call is often still in progress when it returns, and runs when its
+// stream reaches it.
 #include <nccl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ class Member {
     set_state(heard ? welcome.state : ncclSystemError, heard ? welcome.reason : "the first rank is gone");
   }
 
-  // Of several streams' calls the one that was made first runs first.
+  // Of calls on several streams, the earliest call runs first.
   ncclResult_t put(const std::shared_ptr<Member>& self, std::vector<Transfer> transfers,
                    cudaStream_t stream) {
     constexpr int kHurried = 3;  // of so many calls one is done when it returns
@@ -166,7 +166,7 @@ std::uint64_t gpu_of_all_machines() {
                                   ("/" + std::to_string(gpu_of_machine())));
 }
 
-// Of this thread, between ncclGroupStart() and ncclGroupEnd().
+// State of this thread between ncclGroupStart() and ncclGroupEnd().
 struct Group {
   int depth = 0;
   std::shared_ptr<Member> member;

@@ -1,5 +1,5 @@
-// Who brings the ranks of a group together? A thread of the process that made the group's identity: it hears
-// what all ranks call, and answers when the calls fit together.
+// How do the ranks of a group meet? A thread of the process that made the group's identity receives the calls
+// of all ranks, and answers when the calls match.
 #pragma once
 
 #include <nccl.h>

@@ -1,5 +1,4 @@
-// What does a rank say to the hub of its group, and what does it hear? Over sockets of one machine, in whole
-// messages.
+// Which messages do a rank and the hub of its group exchange? Over sockets of one machine, in whole messages.
 #pragma once
 
 #include <nccl.h>
@@ -14,7 +13,7 @@ using Bytes = std::vector<std::byte>;
 
 enum class Kind : std::int32_t { all_reduce, all_gather, reduce_scatter, broadcast, send, receive };
 
-// One call of NCCL's; a group of them is said at once.
+// One NCCL call; a group of calls is one message.
 struct Part {
   Kind kind = Kind::send;
   ncclDataType_t type = ncclFloat32;
@@ -30,7 +29,7 @@ struct Hello {
   std::uint64_t gpu = 0;  // of all machines
 };
 
-// From a rank: its calls with what each gives. To it: what each call brings, or why there is nothing.
+// From a rank: its calls with their input data. To a rank: the result of each call, or the reason for none.
 struct Message {
   ncclResult_t state = ncclSuccess;
   std::string reason;

@@ -1,5 +1,5 @@
-// What does ThreadSanitizer take for ordered? What CUDA orders, and nothing else: the locks of the stand-in
-// would hide from it that a stream does not wait for another.
+// Which accesses does ThreadSanitizer treat as ordered? Only those that CUDA orders. The emulation's own
+// locks would hide that a stream does not wait for another.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ inline void acquire(void* at) {
   if (__tsan_acquire != nullptr) __tsan_acquire(at);
 }
 
-// What memcpy() and its like touch, which may be told to stay unseen.
+// The memory that memcpy() and similar functions access; such functions may be excluded from checks.
 inline void reads(const void* at, std::size_t bytes) {
   if (__tsan_read_range != nullptr) __tsan_read_range(const_cast<void*>(at), bytes);
 }

@@ -1,4 +1,4 @@
-// One process a rank over NCCL, as torchrun starts them, and what may go wrong around them.
+// One process a rank over NCCL, as torchrun starts them, and possible failures around them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(NcclOnCpu, ADeadRankEndsTheOther) {
   EXPECT_THAT(ranks[0].said(), HasSubstr("rank 1 ended without a word"));
 }
 
-// What NCCL frees of one group waits for what hangs in the other.
+// NCCL's freeing of one group waits for hanging operations of the other.
 TEST(NcclOnCpu, ADeadRankEndsAllGroupsAtOnce) {
   const int port = free_port();
   std::vector<Process> ranks;

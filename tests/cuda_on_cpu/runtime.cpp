@@ -31,7 +31,7 @@ std::vector<int> visible_gpus() {
   for (const char* at = named; *at != '\0';
        at += std::strcspn(at, ",") + (std::strchr(at, ',') != nullptr ? 1 : 0)) {
     const int gpu = std::atoi(at);
-    if (gpu >= count) break;  // what is named behind one that is not there does not count
+    if (gpu >= count) break;  // devices listed after a missing one do not count
     gpus.push_back(gpu);
   }
   return gpus;

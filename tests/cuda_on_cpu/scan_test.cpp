@@ -1,4 +1,4 @@
-// What a scan's gradients keep over many tokens.
+// Accuracy of a scan's gradients over many tokens.
 #include "kernels/support.h"
 
 namespace rehearse::kernels {
@@ -6,8 +6,8 @@ namespace {
 
 constexpr std::int64_t kTokens = 192, kEvery = 64;
 
-// One head, which forgets all that came before every `kEvery`-th token; of the last stretch the loss asks a
-// million times as much as of the others.
+// One head, which forgets everything before every `kEvery`-th token. The loss weighs the last stretch a
+// million times as much as the others.
 struct Stretches {
   ScanShape shape{{1, kTokens, false, {}}, 1, 1, 8, 8};
   Matrix gate = random_matrix(kTokens, 8, 1), convolved = random_matrix(kTokens, 24, 2), step{kTokens, 1};

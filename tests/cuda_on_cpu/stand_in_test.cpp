@@ -1,4 +1,4 @@
-// Does the stand-in do what CUDA would, above all where the kernels or their streams are wrong?
+// Does the emulation behave like CUDA, above all where kernels or their streams are wrong?
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ void wait_a_moment() {
   }
 }
 
-// What asks without need spoils it for the next who asks whether all is well.
+// An unnecessary query leaves an error for the next check.
 TEST_F(CudaOnCpu, RemembersThatAStreamWasNotReady) {
   const cudaLaunchConfig_t config = grid(1, 1);
   EXPECT_EQ(cudaLaunchKernelEx(&config, wait_a_moment), cudaSuccess);

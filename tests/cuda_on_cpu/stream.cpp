@@ -30,8 +30,7 @@ void join(std::vector<std::thread> threads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// When the process ends: of a thread that ends at that moment, what looks for leaks would take the memory for
-// lost.
+// Runs when the process ends. Leak detection would report the memory of a thread that ends at that time.
 void join_ending() {
   constexpr std::chrono::seconds kLongest(1);
   std::vector<std::thread> over;

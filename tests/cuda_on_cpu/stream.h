@@ -1,5 +1,4 @@
-// In which order does what was put on streams run? Each stream is a thread that runs one task after the
-// other.
+// In which order does work on streams run? Each stream is a thread that runs one task after another.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +18,7 @@ struct CUstream_st {
   void put(std::function<void()> task);
   void end();  // when all has run
   bool ending();
-  // Has all run? What has is ordered before what this thread does next.
+  // Whether all work has run. Completed work is ordered before this thread's next actions.
   bool idle();
   void drain();
 
@@ -57,7 +56,7 @@ void drain_all();
 bool is_on_a_stream();  // this thread
 double now_s();
 
-// What every function of the runtime returns through: cudaGetLastError() tells it again.
+// Every function of the runtime returns through this; cudaGetLastError() reports the error again.
 cudaError_t result(cudaError_t error);
 
 }  // namespace cuda_on_cpu

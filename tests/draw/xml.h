@@ -32,7 +32,7 @@ inline bool has_bare_ampersand(std::string_view xml) {
   return false;
 }
 
-// "" when well-formed, else what is wrong.
+// "" when well-formed, else the error.
 inline std::string xml_error(std::string_view xml) {
   if (has_bare_ampersand(xml)) return "bare ampersand";
   std::vector<std::string_view> open;

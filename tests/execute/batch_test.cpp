@@ -1,4 +1,4 @@
-// What the network reads, and that it learns from it.
+// The network's input, and that training learns from it.
 #include "execute/batch.h"
 
 #include <gmock/gmock.h>

@@ -18,13 +18,13 @@ Model tiny_llama();
 Model tiny_mixtral();
 Model tiny_shared_experts();
 
-// Layers of one part each, two of them Mamba-2 in two chunks: attention without positions, squared ReLU; the
-// same with experts in place of the MLP.
+// Layers with one part each: attention without positions, squared ReLU, and two Mamba-2 layers in two chunks.
+// The second has experts in place of the MLP.
 Model tiny_hybrid();
 Model tiny_hybrid_of_experts();
 
-// Latent attention, whose heads have 4 elements of their own, 2 that are turned, and 5 of a value; the same
-// with top-2 of 4 experts beside a shared one in all layers but the first, whose router has a bias.
+// Latent attention. Heads have 4 elements of their own, 2 rotated ones, and 5 of a value. The second also has
+// top-2 of 4 experts beside a shared one in all layers but the first; its router has a bias.
 Model tiny_latent();
 Model tiny_latent_of_experts();
 
@@ -34,11 +34,11 @@ Model tiny_further_token();
 // fp32, 8 sequences of 8 tokens in microbatches of one.
 Plan plan_of(ScheduleName schedule, int tp, int pp, int dp);
 
-// As training_of() reduces gradients.
+// The gradient reduction that training_of() uses.
 GradientSync sync_of(const Model& model, const Plan& plan, int buckets = 2);
 
-// The complete schedule with its Work. Gradients that are reduced beside the backward pass are so in
-// `buckets` parts of a stage, as far as it has layers; with ZeRO-3 in as many as there are layers.
+// The complete schedule with its Work. Gradients that are reduced during the backward pass are split into
+// `buckets` parts of a stage, at most one a layer. With ZeRO-3 there are as many parts as layers.
 Training training_of(const Model& model, const Plan& plan, int buckets = 2);
 
 // The plan's twin on one rank.
@@ -47,9 +47,9 @@ Plan alone(Plan plan);
 // Whether the plan is legal and can be executed.
 bool runs(const Plan& plan, const Model& model);
 
-// The largest element of a tensor; of queries, keys and values that a GEMM each makes, of all three, as
-// where they are one tensor: a bias of keys adds the same to all scores of a query, which softmax does not
-// see, so that its gradient alone is nothing but rounding.
+// The largest element of a tensor. For queries, keys and values with a GEMM each, it is that of all three, as
+// if they were one tensor. A bias of keys adds the same to all scores of a query, which softmax ignores, so
+// its gradient alone is only rounding noise.
 double largest_beside(const std::string& name, const WholeTensors& tensors);
 
 // The largest difference of any element over largest_beside(); the tensor is named in `where`. Infinite where

@@ -1,4 +1,4 @@
-// Layers with experts: every way to divide them over ranks computes what one rank computes.
+// Layers with experts: every way to divide them over ranks gives the results of one rank.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ std::vector<Split> splits(int ranks) {
   return all;
 }
 
-// Of eight ranks, of other schedules and of ZeRO what the splits of four do not have.
+// Splits of eight ranks, other schedules and ZeRO that the splits of four do not include.
 std::vector<Split> others() {
   using enum ScheduleName;
   return {{one_f_one_b, 1, 1, 1, 8, 8},
@@ -135,7 +135,7 @@ TEST(Experts, TrainAlikeWhatIsRunAgain) {
   }
 }
 
-// Sorted like what comes in, rows of other experts go back to their sources.
+// Sorted like the input, rows of other experts return to their sources.
 TEST(Experts, DoNotTrainAlikeWhenRowsReturnInTheWrongOrder) {
   const Plan plan = plan_of({ScheduleName::one_f_one_b, 1, 1, 1, 2, 2});
   const Model model = tiny_mixtral();

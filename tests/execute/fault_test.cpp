@@ -1,4 +1,4 @@
-// What goes wrong ends the run with a message that names it, in bounded time.
+// A failure ends the run with a message that names it, in bounded time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -167,7 +167,8 @@ TEST(FailedStep, LeavesMemoryUntilTheStreamsOfAllRanksHaveEnded) {
   EXPECT_EQ(seen.released_too_early, 0);
 }
 
-// Rank 0 receives the gradient of a microbatch before it sends what this is made from, on one stream.
+// On one stream, rank 0 receives the gradient of a microbatch before it sends the activation that the
+// gradient depends on.
 TEST(Deadlock, EndsInBoundedTimeAndNamesEveryRankThatWaits) {
   Training training = two_stages();
   RankOps& from = training.schedule.ranks[0];
@@ -250,7 +251,7 @@ TEST(OutOfMemory, EndsTheRunAndNamesTheRankWhereverItStrikes) {
   }
 }
 
-// Of a step of thousands of microbatches, ended in its middle.
+// A step of thousands of microbatches, ended in its middle.
 TEST(PartialRun, HasWhatEndedBeforeTheFailure) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 2, 1);
   plan.global_batch = 10000;

@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// Compute ops alone. The head takes as long as three layers, I and W together longer than B, and no rank holds
-// the activations of all microbatches.
+// Compute ops only. The head takes as long as three layers, I and W together are longer than B, and no rank
+// can hold the activations of all microbatches.
 std::vector<Schedule> orders_for_a_heavy_head(const Plan& plan);
 
 }  // namespace rehearse

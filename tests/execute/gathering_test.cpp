@@ -1,4 +1,4 @@
-// What processes tell each other, with threads in their place.
+// Data that processes exchange, with threads in their place.
 #include "execute/gathering.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Hybrid models train as one rank does, however their state spaces are divided and run again.
+// Hybrid models train as one rank does, however their state spaces are divided and recomputed.
 #include "same_training.h"
 
 namespace rehearse {
@@ -86,7 +86,7 @@ TEST(Hybrid, TrainsAlikeWhateverContextParallelRanksExchangeAndRunAgain) {
   }
 }
 
-// As Nemotron 3 Super: experts of a latent width, and a module with layers of its own.
+// Like Nemotron 3 Super: experts of a latent width, and an MTP layer with its own pattern.
 TEST(Hybrid, TrainsAlikeWithAModuleOfItsOwnPattern) {
   Model model = tiny_hybrid_of_experts();
   model.experts->latent = 8;

@@ -1,4 +1,4 @@
-// What bf16 and fp16 have in common: context, experts, shards, dropout and recompute train as on one rank.
+// Common to bf16 and fp16: context, experts, shards, dropout and recompute train as on one rank.
 #include <gtest/gtest.h>
 
 #include "same_mixed_training.h"
@@ -79,7 +79,7 @@ TEST_P(In16Bits, OneKernelForEachOperation) {
   for (const Model& model : {tiny_gpt(), tiny_llama()}) expect_same_training_in_16_bits(model, unfused);
 }
 
-// What is made again from the same 16 bits is the same, to the last of them.
+// Recompute from the same 16-bit values gives the same bits.
 TEST_P(In16Bits, RecomputeChangesNothing) {
   for (const Model& model : {tiny_gpt(), tiny_llama()}) {
     Plan rerun = in_16_bits(plan_of(ScheduleName::zb_h1, 2, 2, 1), GetParam());

@@ -1,4 +1,4 @@
-// Kernels that run again, and losses in one kernel or many, change nothing that is computed.
+// Recompute, and a loss in one kernel or many, do not change the results.
 #include "same_training.h"
 
 namespace rehearse {
@@ -19,7 +19,7 @@ TEST(Recompute, TrainsAsOneRankThatKeepsAll) {
   }
 }
 
-// Of 4 layers, in groups of which the last may be smaller, cut by stages and by gradients' buckets.
+// 4 layers in groups, of which the last may be smaller, cut by stages and by gradient buckets.
 TEST(Recompute, OfGroupsOfLayersTrainsAsOneRankThatKeepsAll) {
   for (const ScheduleName schedule :
        {ScheduleName::gpipe, ScheduleName::one_f_one_b, ScheduleName::interleaved, ScheduleName::zb_h1}) {
@@ -86,7 +86,7 @@ TEST(SquaredRelu, TrainsAsOneRankDoes) {
   }
 }
 
-// PyTorch keeps what the forward pass gathered along the sequence.
+// PyTorch keeps the activations that the forward pass gathered along the sequence.
 TEST(Recompute, TrainsAsOneRankWhereGatheredInputsStay) {
   for (const Recompute recompute : kRecomputes) {
     Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 2, 1);

@@ -1,4 +1,4 @@
-// The loss scale of fp16: what gradients gain by it, and what happens when they overflow.
+// The loss scale of fp16: its benefit for gradients, and the handling of overflows.
 #include "execute/loss_scale.h"
 
 #include <gmock/gmock.h>
@@ -126,8 +126,8 @@ double largest_step(const WholeTensors& after, const WholeTensors& before) {
   return largest;
 }
 
-// From 2^40 down to what fits: no step is taken, none is counted, and from there on training goes as on one
-// rank, which a rank with another scale would change.
+// The scale falls from 2^40 to one without overflow. Until then no step is taken or counted. After that
+// training equals one rank's; a rank with another scale would change it.
 TEST(Overflow, SkipsTheStepOnEveryRankAndHalvesTheScale) {
   for (const Plan& plan : splits())
     for (const Model& model : {tiny_gpt(), tiny_llama()}) {
@@ -163,7 +163,7 @@ bool is_finite(const std::vector<float>& tensor) {
   return std::ranges::all_of(tensor, [](float element) { return std::isfinite(element); });
 }
 
-// Gradients that are added up in fp16: at the least scale that is too large, those of some ranks alone are.
+// Gradients that are accumulated in fp16. At the smallest scale that overflows, only those of some ranks do.
 TEST(Overflow, OfSomeRanksIsHeardOfByAll) {
   const Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 4, 1);
   bool skipped = false;
@@ -196,8 +196,9 @@ double vanished(const WholeTensors& narrow, const WholeTensors& wide) {
   return zeros / all;
 }
 
-// Of a mean over many tokens each has a share that is small for fp16, and with 64 times as many (a scale of
-// 1 / 64) too small: 2048 tokens with a vocabulary of 48 have gradients of 10^-5 and 2 10^-7 beside 2^-24.
+// In a mean over many tokens each token has a share that is small for fp16. With 64 times as many (a scale of
+// 1 / 64) it is too small: 2048 tokens with a vocabulary of 48 have gradients of 10^-5 and 2 10^-7, compared
+// with 2^-24.
 TEST(Underflow, LosesGradientsThatAScaleKeeps) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 1);
   plan.global_batch = 256;

@@ -24,7 +24,7 @@ TEST_P(Bf16, TrainsAsOneRankInBf16Does) {
 INSTANTIATE_TEST_SUITE_P(Some, Bf16, testing::ValuesIn(mixes(Precision::bf16, kRecipesOfBf16)),
                          [](const auto& mixed) { return name_of(mixed.param); });
 
-// As ranks on parts of one GPU do it, with a CPU in its place.
+// The code path of ranks on partitions of one GPU, with a CPU in its place.
 TEST(Bf16DeviceCopies, TrainAsOneRankInBf16Does) {
   Plan plan = in_bf16(plan_of(ScheduleName::one_f_one_b, 2, 2, 2), Recipe::zero);
   plan.zero = 1;

@@ -46,7 +46,7 @@ TEST(FurtherToken, TrainsAlikeWithoutSequenceParallelismAndWhereLayersRunAgain) 
   }
 }
 
-// What follows is the loss of the next token; the module's changes what it is trained towards.
+// The loss shown is that of the next token; the MTP layer's loss changes the training.
 TEST(FurtherToken, IsTrainedForBesideTheNext) {
   const Plan plan = alone(plan_of(ScheduleName::one_f_one_b, 1, 1, 1));
   Model without = tiny_further_token();

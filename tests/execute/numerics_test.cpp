@@ -1,4 +1,4 @@
-// Every plan computes what one rank computes: loss, gradients and, step after step, the same training.
+// Every plan gives the results of one rank: loss, gradients and, step after step, the same training.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -178,7 +178,7 @@ TEST(Clipping, FindsTheNormOfAllGradients) {
   }
 }
 
-// Adam's step hangs on the size of gradients only where they are not large beside its epsilon.
+// Adam's step depends on the size of gradients only where they are not large compared with its epsilon.
 TEST(Clipping, ReachesTheStepWhereTheNormIsAboveTheLimitOnly) {
   const auto change = [](double clip) {
     Plan plan = plan_of(ScheduleName::one_f_one_b, 2, 1, 1);
@@ -193,7 +193,7 @@ TEST(Clipping, ReachesTheStepWhereTheNormIsAboveTheLimitOnly) {
   EXPECT_LT(change(1e-9), 0.01 * change(0));
 }
 
-// As ranks on parts of one GPU do it, with a CPU in its place.
+// The code path of ranks on partitions of one GPU, with a CPU in its place.
 TEST(DeviceCopies, TrainAsOneRankDoes) {
   for (const Split& split : splits()) {
     if (split.tp > 2 || split.dp > 2) continue;

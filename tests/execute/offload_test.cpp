@@ -1,5 +1,5 @@
-// Plans with offload compute what the same plans compute without: copies change where numbers lie, not one
-// bit of them.
+// Plans with offload give the results of the same plans without it. Copies change the location of numbers,
+// but no bit of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ void expect_same_bits(const WholeTensors& found, const WholeTensors& expected) {
   EXPECT_EQ(largest_error(found, expected, where), 0) << where;
 }
 
-// Three steps: what the second has stepped, the third has read.
+// Three steps: the third reads the results of the second optimizer step.
 void expect_same_bits_as_without_offload(RankPool& rank_pool, Training training) {
   training = training_of(
       training.model,
@@ -200,7 +200,7 @@ TEST(AtTheHost, RecomputeDropoutAndOneQueueChangeNothing) {
     }
 }
 
-// A copy that takes long is not overtaken: neither by what has its memory afterwards nor by who reads it.
+// A long copy must end before its memory is reused, and before its data is read.
 TEST(AtTheHost, SlowCopiesAreWaitedFor) {
   const auto train = [](const Model& model, const Plan& plan) {
     const Training training = training_of(model, plan, 3);
@@ -225,7 +225,7 @@ struct Peaks {
   double found = 0, predicted = 0;
 };
 
-// On the rank of the first stage, which receives no activations: messages lie apart from what is counted.
+// On the rank of the first stage, which receives no activations: message buffers are not counted here.
 Peaks peaks_on_first_rank(const Plan& plan) {
   const Training training = training_of(tiny_gpt(), plan);
   RankPool rank_pool(training, {10, {}});
@@ -235,8 +235,8 @@ Peaks peaks_on_first_rank(const Plan& plan) {
   return {rank_pool.peak_activation_bytes().front(), memory.activations_bytes + memory.logits_bytes};
 }
 
-// What is predicted of an op that runs frees each tensor as autograd does, an executed one as its kernels are
-// listed: that is in both peaks here.
+// The prediction of a running op frees each tensor as autograd does; an executed op frees in the order of its
+// kernel list. The difference is in both peaks here.
 TEST(ActivationsAtTheHost, LeaveAsMuchMemoryAsIsPredicted) {
   for (const auto& [schedule, pp] : {std::pair{ScheduleName::one_f_one_b, 4},
                                      {ScheduleName::interleaved, 2},
@@ -270,8 +270,8 @@ TEST(ActivationsAtTheHost, AreAllThatIsSavedButForTheLoss) {
 
 using Change = std::function<void(Op&)>;  // of the first op of a kind
 
-// The training with the first rank's list changed: its first op of a kind lost, or what `change` makes of it.
-// Who waited for what is lost waits for what that waited for.
+// The training with a changed list of the first rank: its first op of a kind is removed, or replaced by
+// `change`. Ops that waited for a removed op wait for its predecessors.
 Training changed(Training training, OpKind kind, const Change& change = {}) {
   const RankOps from = training.schedule.ranks.front();
   RankOps to;

@@ -1,7 +1,8 @@
-// One rank of a plan as a process, started by mpirun or as torchrun does, or all of them as threads: losses
-// and this process' part of every gradient equal those of one rank alone on a core. Arguments: tp pp dp ZeRO
-// [bf16|fp16] [overflow] [cuda] [ep N] [steps N] [activations|optimizer], which is offloaded. Ends with 1
-// where they do not, with 77 without the device.
+// One rank of a plan as a process, started by mpirun or like torchrun, or all ranks as threads. Losses and
+// this process' part of every gradient must equal those of one rank alone on a core.
+//
+// Arguments: tp pp dp ZeRO [bf16|fp16] [overflow] [cuda] [ep N] [steps N] [activations|optimizer]; the last
+// one selects the offload. Exit code 1 where results differ, 77 without the device.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +12,7 @@
 namespace rehearse {
 namespace {
 
-// Of the largest element: the order of fp32 sums.
+// Relative to the largest element: the order of fp32 sums.
 double tolerance = 1e-5;
 
 int wrong = 0;
@@ -23,7 +24,7 @@ void expect_near(double found, double expected, double scale, const char* what) 
   if (++wrong < 5) std::fprintf(stderr, "%s: %.8g, not %.8g\n", what, found, expected);
 }
 
-// Of elements that a rank of this process holds.
+// Compares the elements that a rank of this process holds.
 std::size_t compare(const WholeTensors& found, const WholeTensors& expected) {
   std::size_t compared = 0;
   for (const auto& [name, values] : found) {
@@ -39,7 +40,7 @@ std::size_t compare(const WholeTensors& found, const WholeTensors& expected) {
   return compared;
 }
 
-// What an overflow leaves at every process. The first step of a scale that is far too large is skipped.
+// The state of every process after an overflow. The first step, with a far too large scale, is skipped.
 void overflow(const Model& model, const Plan& plan, DeviceSet device_set) {
   constexpr double kTooLarge = 0x1p40;
   Training training = training_of(model, plan);
@@ -53,8 +54,8 @@ void overflow(const Model& model, const Plan& plan, DeviceSet device_set) {
   expect_near(0, 1, 0, "no overflow was found");
 }
 
-// In 16 bits with tp = 1 the first step differs in the order of fp32 sums alone; from then on a weight may
-// have been rounded the other way.
+// In 16 bits with tp = 1 the first step differs only in the order of fp32 sums. Later steps may round a
+// weight differently.
 void train(const Model& model, const Plan& plan, DeviceSet device_set) {
   const int steps = most_steps > 0 ? most_steps : plan.precision == Precision::fp32 ? 2 : 1;
   const bool is_first = device_set.is_first();
@@ -98,8 +99,8 @@ int main(int argc, char** argv) {
     if (word == "activations") plan.offload = Offload::activations;
     if (word == "optimizer") plan.offload = Offload::optimizer;
   }
-  // A GPU adds up in another order everywhere, and of 16 bits rounds to the next number (2^-8 in bf16, 2^-11
-  // in fp16) here and there: through the four layers and back a few of them.
+  // A GPU sums in another order everywhere. In 16 bits it sometimes rounds to the next number (2^-8 in bf16,
+  // 2^-11 in fp16), a few times over forward and backward of the four layers.
   if (kind == DeviceKind::cuda)
     tolerance = plan.precision == Precision::fp32   ? 1e-4
                 : plan.precision == Precision::fp16 ? 8 / 2048.0

@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Processes, Degrees,
                                          std::vector{1, 2, 2, 1}, std::vector{2, 1, 2, 2},
                                          std::vector{1, 1, 2, 0, 2}, std::vector{2, 1, 2, 1, 2}));
 
-// Every rank on the first GPU, which NCCL allows of processes that say that they are on different machines.
+// Every rank uses the first GPU. NCCL allows that for processes that declare different machines.
 TEST(Processes, TrainOverNcclOnOneGpuAsOneRankDoes) {
   for (const std::vector<std::string>& split : {std::vector<std::string>{"1", "2", "1", "0"},
                                                 {"2", "1", "1", "0"},

@@ -1,8 +1,8 @@
-// Does training in 16 bits compute what one rank computes in them?
+// Does training in 16 bits give the results of one rank in 16 bits?
 //
-// How far apart two such runs may be. bf16 has 8 significant bits, fp16 11: a rounding changes a number by a
-// share u = 2^-8 or 2^-11 of it at most. Of R roundings one after the other, each independent of the others,
-// sqrt(R) u comes together, and sqrt(2 R) u between two runs that round elsewhere.
+// The allowed difference of two such runs: bf16 has 8 significant bits, fp16 11. A rounding changes a number
+// by at most a share u = 2^-8 or 2^-11 of it. R independent roundings in sequence add up to sqrt(R) u, and to
+// sqrt(2 R) u between two runs that round differently.
 #pragma once
 
 #include <algorithm>
@@ -50,9 +50,9 @@ inline double apart_when_computed(const Training& training, Precision precision)
   return apart(kernels + static_cast<double>(2 * training.plan.global_batch), precision);
 }
 
-// What is split is summed elsewhere, in GEMMs or between microbatches; where nothing is, numbers differ in
-// the order of fp32 sums alone. Experts of other ranks multiply other rows at once, whose sums OpenBLAS takes
-// in another order on some processors.
+// Split tensors are summed elsewhere, in GEMMs or between microbatches. Without a split, numbers differ only
+// in the order of fp32 sums. Experts of other ranks multiply other rows at once, and OpenBLAS sums those in
+// another order on some processors.
 inline double gradients_apart(const Training& one, const Plan& plan) {
   const StateTypes types = state_types(plan);
   const bool tied_part_by_part = one.model.tied_embeddings && types.fresh_gradient != types.gradient;
@@ -62,7 +62,7 @@ inline double gradients_apart(const Training& one, const Plan& plan) {
   return kTolerance;
 }
 
-// A loss is a mean over the tokens' of what their logits say, which are below 1 here.
+// A loss is a mean over tokens of functions of their logits, which are below 1 here.
 inline double losses_apart(const Training& one, Precision precision) {
   return apart_when_computed(one, precision) /
          std::sqrt(static_cast<double>(one.plan.global_batch * one.plan.seq));
@@ -77,8 +77,8 @@ inline Training in_16_bits(const Model& model, const Plan& plan, int buckets = 3
   return training;
 }
 
-// After Adam's first step, which moves a weight by the rate in its gradient's direction: where that is sure,
-// as the gradient is larger than two runs lie apart.
+// Adam's first step moves a weight by the rate in its gradient's direction. Checked after it, where the
+// direction is certain: where the gradient is larger than the difference of two runs.
 inline void expect_same_step(const RankPool& rank_pool, const RankPool& one, const Training& training,
                              double near) {
   const WholeTensors found = rank_pool.master_weights(), expected = one.master_weights();
@@ -92,9 +92,9 @@ inline void expect_same_step(const RankPool& rank_pool, const RankPool& one, con
   }
 }
 
-// The second step has weights of which some have been rounded up that were rounded down in the other run, and
-// some, whose gradients are nearly 0, have gone by the rate the other way: all in all as far apart as
-// rounding to bf16 puts them (1 % of these weights of 0.02 moved by 0.002: 2^-7 of their root mean square).
+// In the second step, some weights were rounded up that were rounded down in the other run. Some, with
+// gradients of almost 0, moved by the rate in the other direction. In total the runs differ by about the
+// rounding to bf16 (1 % of these weights of 0.02 moved by 0.002: 2^-7 of their root mean square).
 inline void expect_same_training_in_16_bits(RankPool& rank_pool, const Training& training) {
   const Training alone = in_16_bits(training.model, rehearse::alone(training.plan), 2);
   RankPool one(alone, {10, {}});

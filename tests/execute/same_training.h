@@ -1,4 +1,4 @@
-// Does a training run compute what one rank computes?
+// Does a training run give the results of one rank?
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace rehearse {
 
 constexpr double kTolerance = 1e-5;
 
-// Two steps: the second reads what the first has stepped and gathered.
+// Two steps: the second reads the results of the first optimizer step, and gathers them.
 inline void expect_same_training(RankPool& rank_pool, const Training& alone, int steps = 2) {
   RankPool one(alone, {10, {}});
   std::string where;

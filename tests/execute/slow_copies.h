@@ -1,5 +1,4 @@
-// A CPU whose copies to and from what it calls its host take their time, and whose memory holds no number at
-// first.
+// A CPU with slow copies to and from its emulated host memory, and with memory that is NaN at first.
 #pragma once
 
 #include <chrono>

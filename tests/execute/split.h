@@ -15,7 +15,7 @@ struct Split {
   int tp = 1, cp = 1, pp = 1, dp = 1, ep = 1, etp = 1, zero = 0;
 };
 
-// "1f1b_tp2_dp4_zero1": what is not 1, or 0.
+// "1f1b_tp2_dp4_zero1": all values other than 1, or 0.
 inline std::string name_of(const Split& split) {
   std::string name = to_string(split.schedule);
   for (const auto& [axis, degree] : {std::pair{"tp", split.tp},

@@ -74,7 +74,7 @@ TEST(Activations, LiveAsLongAsTheScheduleKeepsThem) {
   EXPECT_LT(first_rank(ScheduleName::gpipe, Recompute::full), 0.5 * gpipe);
 }
 
-// Of many microbatches, one input of four layers in place of four.
+// With many microbatches, one input for four layers in place of four.
 TEST(Activations, OfGroupsThatRunAgainTogetherAreTheirFirstInputs) {
   const auto peak = [](std::int64_t layers) {
     Plan plan = plan_of(ScheduleName::gpipe, 1, 1, 1);
@@ -87,7 +87,7 @@ TEST(Activations, OfGroupsThatRunAgainTogetherAreTheirFirstInputs) {
   EXPECT_LT(peak(4), peak(1) - 64 * 2 * input) << "though four layers' tensors live while they run again";
 }
 
-// As the schedule says: one unit that computes and one ahead of it.
+// As in the schedule: one unit that computes and one gathered ahead.
 TEST(Parameters, OfTwoUnitsAreWholeAtMostWithZero3) {
   Plan plan = plan_of(ScheduleName::one_f_one_b, 1, 1, 2);
   plan.zero = 3;

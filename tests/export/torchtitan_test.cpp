@@ -1,4 +1,4 @@
-// What torchtitan trains with, where its files cannot say what the plan says.
+// The plan that torchtitan trains where its files cannot express the given plan.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

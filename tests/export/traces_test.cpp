@@ -1,4 +1,4 @@
-// What is exported for Perfetto, HTA and Chakra, decoded with the published schemas (data/README.md).
+// Exports for Perfetto, HTA and Chakra, decoded with the published schemas (data/README.md).
 #include "export/traces.h"
 
 #include <fmt/core.h>
@@ -37,7 +37,7 @@ Case two_ranks() {
   return make_case(small_plan(2, 1, 3, 2), Durations{1e-3, 2e-3, 1e-4, 2e-4, 5e-4}, true, model);
 }
 
-// As protoc prints the message.
+// The message as protoc prints it.
 std::string decoded(const std::string& bytes, const std::string& message, const std::string& schema) {
   const std::string file = scratch().write("message.bin", bytes);
   const std::string folder = std::string(SOURCE_DIR) + "/tests/export/data";
@@ -134,7 +134,7 @@ TEST(Kineto, WritesAFileARankWithItsKernelsAndGroups) {
   EXPECT_EQ(kernels, static_cast<std::size_t>(std::ranges::count_if(chrome["traceEvents"], is_kernel)));
 }
 
-// As hta/common/trace_file.py of HolisticTraceAnalysis asks: the first line with a match names the rank.
+// The rule of hta/common/trace_file.py of HolisticTraceAnalysis: the first line with a match names the rank.
 TEST(Kineto, HtaFindsTheRankOfEachFile) {
   const Case made = two_ranks();
   for (const RankTrace& rank : kineto_traces(chrome_of(made), made.report)) {
@@ -243,8 +243,8 @@ TEST(Chakra, OwnersBroadcastWhatTheyStepped) {
   EXPECT_EQ(types(Framework::deepspeed), "72");
 }
 
-// comm_size is what a rank gives: ASTRA-sim's ring gathers by n - 1 messages of that size, and reduces and
-// scatters by n - 1 of its n-th part. Both send what NCCL sends.
+// comm_size is a rank's input. ASTRA-sim's ring gathers with n - 1 messages of that size, and reduces and
+// scatters with n - 1 messages of 1/n of it. Both send as much as NCCL does.
 TEST(Chakra, SizesAreThoseOfARanksInput) {
   Plan plan = small_plan(1, 1, 2, 4);
   plan.zero = 1;

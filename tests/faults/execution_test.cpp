@@ -109,7 +109,7 @@ TEST_P(ExecutionUnder, LossOfAProcessThatMpirunStartedEnds) {
     kill(ranks[static_cast<std::size_t>(i % 2)], GetParam().signal);
     const Stopwatch watch;
     while (launcher.wait(0.02) < 0 && watch.seconds() < kPatience_s) {
-      // mpirun does not end while a rank is stopped: what counts is that the other one ends.
+      // mpirun does not end while a rank is stopped; the test requires only that the other rank ends.
       const std::vector<pid_t> left = children_of(launcher.id());
       if (GetParam().signal == SIGSTOP && left.size() < 2) break;
     }
@@ -205,7 +205,7 @@ TEST(Execution, ThatAPeerNeverJoinsEnds) {
   }
 }
 
-// Anywhere between what the program needs to begin and what two ranks need to train.
+// The limit lies between the memory that the program needs to start and that of two ranks in training.
 TEST(Execution, OutOfMemoryEnds) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs more addresses";
   Moments moments;
@@ -216,7 +216,7 @@ TEST(Execution, OutOfMemoryEnds) {
       setrlimit(RLIMIT_AS, &limit);
     };
   };
-  // What runs out first may be a library's, or only the time.
+  // A library may run out first, or the time limit.
   const std::vector<std::string> said = {"memory", "no thread can be started", "no op has ended",
                                          "shared object", "ended without a word"};
   expect_ends({"threads, out of memory",

@@ -1,5 +1,5 @@
-// How often is a fault tried, and what came of it? A few times in every test run, with a fixed seed; as often
-// as docs/reliability.md says under tools/harden, which prints the figures.
+// How often is a fault tried, and with which results? A few times in every test run, with a fixed seed. Under
+// tools/harden as often as docs/reliability.md states; that prints the figures.
 #pragma once
 
 #include <random>

@@ -1,5 +1,5 @@
-// Ctrl-C, and a scheduler's SIGTERM, at any moment: every verb ends soon with 130, keeps what it has, and
-// leaves no half of a file.
+// Ctrl-C, and a scheduler's SIGTERM, at any time: every verb ends soon with 130, keeps finished results, and
+// leaves no partial file.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ TEST(Interruption, EndsASearch) {
       {"plan", {"plan", "--model", "gpt3-175b", "--cluster", "selene", "--gpus", "4096", "--gbs", "1536"}});
 }
 
-// Of a search that would go on for minutes.
+// The search would continue for minutes.
 TEST(Interruption, OfASearchAnswersWithTheBestSoFar) {
   const Scratch folder;
   Process process({REHEARSE, "plan", "--model", "gpt3-175b", "--cluster", "selene", "--gpus", "4096", "--gbs",

@@ -36,7 +36,7 @@ std::string question(std::mt19937& random) {
                      one_of(std::array{"1f1b", "gpipe", "zb-h1"}));
 }
 
-// What is asked of the simulator may be overtaken by a newer question (409), which is an answer too.
+// A newer question may overtake one to the simulator (409), which is an answer too.
 void turn_knobs(const Studio& studio, unsigned seed, const std::atomic<bool>& over, Answered& answered) {
   std::mt19937 random(seed);
   httplib::Client client = studio.client();

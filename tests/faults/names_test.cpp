@@ -37,7 +37,7 @@ class Names : public testing::Test {
             "4",       "--pp", "4",         "--gbs",  "32",     "--seq", "4096"};
   }
 
-  // The file that `words` write, or what they print.
+  // The file that `words` write, or their standard output.
   std::string written(Words words, const char* flag, const char* file) {
     words.insert(words.begin(), REHEARSE);
     const Words given = flags();
@@ -129,7 +129,7 @@ TEST_F(Names, StayTextInTheStudio) {
   expect_no_markup(contents(page));
 }
 
-// What a terminal takes for a title, a cleared screen and a colour, in one byte and in two.
+// Terminal escapes for a title, a cleared screen and a colour, in one byte and in two.
 constexpr const char* kSteeringModel = "\x1b]0;model\x07\x1b[2J.json";
 constexpr const char* kSteeringGpu =
     "\x1b[8mGPU\x1b[0m\xc2\x9b"
@@ -139,7 +139,7 @@ class SteeringNames : public Names {
  protected:
   SteeringNames() : Names(kSteeringModel, kSteeringGpu) {}
 
-  // What a verb says, with the exit code that it ends with.
+  // A verb's output; checks its exit code.
   std::string said(Words words, int exit_code = 0) {
     words.insert(words.begin(), REHEARSE);
     Process process(words, {{"XDG_CACHE_HOME", folder_.path()}}, folder_.file("log"));

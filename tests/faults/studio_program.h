@@ -33,7 +33,7 @@ class Studio {
     client.set_read_timeout(60);
     return client;
   }
-  // Of memory that the process holds, in bytes.
+  // Resident memory of the process, in bytes.
   double resident_bytes() const {
     std::istringstream pages(contents("/proc/" + std::to_string(process_.id()) + "/statm"));
     double all = 0, resident = 0;

@@ -1,4 +1,4 @@
-// What pages of others, and programs that speak no proper HTTP, get from the studio: nothing, and soon.
+// Requests from other sites' pages, and from programs without proper HTTP, are refused soon.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::string host(const Studio& studio) {
   return fmt::format("Host: 127.0.0.1:{}\r\n", studio.port());
 }
 
-// Status of what such a request gets; 0 for a connection that is closed without one.
+// Status of the answer to such a request; 0 for a connection that is closed without one.
 int status_of(const Studio& studio, const std::string& request) {
   const TcpClient client(studio.port());
   client.say(request);
@@ -155,7 +155,7 @@ TEST(Studio, AnswersBesideSlowAndIdleConnections) {
       seconds, 5);
 }
 
-// Of one question each. Clients stay, having got their answer or said nothing, or read nothing of it.
+// Answer times of one question each. Clients stay connected: with their answer, silent, or not reading it.
 std::vector<double> answer_seconds(const Studio& studio, int count) {
   std::vector<double> seconds;
   for (int i = 0; i < count; ++i) {
@@ -200,7 +200,7 @@ TEST(Studio, TellsClientsThatAreTooManyToComeAgain) {
   answer_seconds(studio, 1);
 }
 
-// Of memory, while `attack` goes on and for two seconds after.
+// Peak memory during `attack` and for two seconds after.
 double most_bytes(const Studio& studio, const std::function<void()>& attack) {
   std::atomic<bool> over = false;
   double most = 0;
@@ -251,8 +251,8 @@ TEST(Studio, AnswersRangesWithOnePage) {
   EXPECT_TRUE(kSanitized || most < kMaxBytes) << most;
 }
 
-// As large as they may be, or with many short headers, on as many connections, each without the end of its
-// body.
+// Requests of maximum size, or with many short headers, on as many connections as allowed, each without the
+// end of its body.
 TEST(Studio, KeepsRequestsWithoutAnEndInLittleMemory) {
   const Studio studio;
   std::string few, many;

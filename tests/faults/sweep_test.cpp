@@ -1,5 +1,5 @@
-// Whatever happens to a sweep, each finished row is kept once, --resume runs the rest, and what comes out is
-// what an undisturbed sweep writes, byte for byte.
+// Whatever happens to a sweep, each finished row is kept once, and --resume runs the rest. The output equals
+// that of an undisturbed sweep, byte for byte.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ std::string undisturbed(const Words& more = {}) {
   return contents(folder.file("rows.csv"));
 }
 
-// By point, what the file holds of it; none where there is no sweep in it yet.
+// The file's rows by point; none where it has no sweep yet.
 std::map<std::int64_t, std::string> rows_of(const std::string& store) {
   std::map<std::int64_t, std::string> rows;
   Database database(store);
@@ -77,7 +77,7 @@ std::map<std::int64_t, std::string> rows_of(const std::string& store) {
   return rows;
 }
 
-// None of `before` is lost or changed.
+// No row of `before` is lost or changed.
 void expect_kept(const std::map<std::int64_t, std::string>& before,
                  const std::map<std::int64_t, std::string>& after) {
   for (const auto& [point, row] : before) {
@@ -208,7 +208,7 @@ TEST(SweepOutput, ToAFullDeviceIsAnErrorAndTheRowsStay) {
   EXPECT_EQ(rows_of(store).size(), 2U);
 }
 
-// Both begin with an empty file, or with what the other has written so far.
+// Both start with an empty file, or with the rows that the other has written so far.
 void expect_both_whole(const std::string& expected, bool own_store) {
   const Scratch folder, other;
   Moments moments;
@@ -238,7 +238,7 @@ TEST(TwoSweeps, OnOneFileBothEndWithEveryRow) {
       fmt::format("two sweeps on one file: {} times, each with every row once, CSV equal", times(1, 10) * 2));
 }
 
-// Of the second of two rows, 524,288 microbatches.
+// The second of two rows has 524,288 microbatches.
 Words heavy_second(const Scratch& folder, const Words& more) {
   Words words = {REHEARSE,
                  "sweep",

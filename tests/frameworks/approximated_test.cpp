@@ -1,4 +1,4 @@
-// What configurations say and a scenario cannot: it is refused, or named with what is counted in its place.
+// Options that a scenario cannot express: each is refused, or reported with its approximation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

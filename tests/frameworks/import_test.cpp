@@ -1,4 +1,5 @@
-// What all frameworks say, and configurations of DeepSpeed as scenarios; data/README.md names the samples.
+// Behaviour common to all frameworks, and configurations of DeepSpeed as scenarios; data/README.md names the
+// samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ TEST(Import, ReadsWhatGradientsAreClippedTo) {
   EXPECT_EQ(of_toml("max_norm = 2.5\n"), 2.5);
 }
 
-// What no scenario can say is refused where it stands.
+// Values that no scenario can express are refused with their place.
 TEST(Import, RefusesToClipGradientsToMoreThanAScenarioCan) {
   EXPECT_EQ(megatron(kShape + "--clip-grad -1").scenario["plan"]["clip_grad"], 0.0)
       << "as Megatron-LM takes it";
@@ -75,7 +76,8 @@ TEST(ImportDeepSpeed, LeavesAutoToDefaultsAndMultipliesTheBatch) {
   EXPECT_THAT(found.notes, Contains(HasSubstr("\"train_batch_size\" is auto")));
 }
 
-// What follows from a value follows from the command line's too, also where the file's own cannot be read.
+// Values derived from the command line also replace those derived from the file, even where the file's own
+// value cannot be read.
 TEST(Import, TheCommandLineWinsOverKeysOfConfigurations) {
   const Json config = {{"train_micro_batch_size_per_gpu", "many"}, {"zero_optimization", {{"stage", 7}}}};
   const auto read = [&](const SaidOverFile& over) {

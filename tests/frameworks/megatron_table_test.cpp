@@ -1,4 +1,4 @@
-// What the table says of each option of Megatron-LM holds in what is read.
+// The table's statement about each option of Megatron-LM agrees with the reader.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

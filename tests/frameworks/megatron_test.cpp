@@ -259,8 +259,8 @@ TEST(ImportMegatron, ReadsBucketsByWhatTheyHold) {
   EXPECT_THAT(refusal([&] { bucket("--ddp-bucket-size 0"); }), HasSubstr("--ddp-bucket-size"));
 }
 
-// Every name that the reader asks for stands in the table: it is read or unmodelled, and unmodelled ones say
-// what is counted.
+// Every name that the reader requests is in the table. It is read or unmodelled, and unmodelled ones state
+// their approximation.
 TEST(ImportMegatron, TheTableSaysWhatEachOptionMeans) {
   EXPECT_GT(megatron_options().size(), 1000U);
   for (const MegatronOption& option : megatron_options()) {
@@ -288,7 +288,7 @@ TEST(ImportMegatron, ClassifiesEachOption) {
   EXPECT_EQ(fate("--my-own"), "unknown");
 }
 
-// As a launcher's variables and positional arguments.
+// Like a launcher's variables and positional arguments.
 TEST(ImportMegatron, TakesWordsThatTheUserHandsIn) {
   ImportRequest request;
   request.shell.variables = {{"SIZE", "8B"}, {"TP", "2"}};

@@ -1,4 +1,4 @@
-// Samples of other programs' files (data/README.md), and what is said of those that are refused.
+// Samples of other programs' files (data/README.md), and the errors of refused ones.
 #pragma once
 
 #include <fstream>
@@ -52,7 +52,7 @@ inline const std::string kShape =
     "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --max-position-embeddings 512 "
     "--tokenizer-type GPT2BPETokenizer ";
 
-// Beside the shape: what makes it a Llama.
+// Flags that, in addition to the shape, make it a Llama.
 inline const std::string kOfLlama =
     "--swiglu --normalization RMSNorm --position-embedding-type rope --hidden-dropout 0 --attention-dropout "
     "0 ";

@@ -24,7 +24,7 @@ std::vector<std::string> names_of(const std::string& script) {
   return names;
 }
 
-// The command that trains, with what `flags` becomes behind its own.
+// Names of the training command's flags that `flags` expands to, after the command's own.
 std::vector<std::string> behind(const std::string& script, const std::string& flags) {
   std::vector<std::string> names =
       names_of(script + "\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 " + flags + "\n");

@@ -1,4 +1,4 @@
-// Keys of trainers that once counted as free of cost, or that said more than was read.
+// Keys of trainers that earlier counted as free of cost, or that state more than the reader used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

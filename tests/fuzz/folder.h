@@ -1,4 +1,4 @@
-// Where do the files of a reader lie that takes several, or that makes files of its own beside one?
+// Where are the files of a reader that reads several, or that creates files next to one?
 #pragma once
 
 #include <unistd.h>

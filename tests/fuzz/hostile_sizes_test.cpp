@@ -1,5 +1,5 @@
-// Sizes and numbers that no run has, and files that are none: the program says what is wrong, within a second
-// and in bounded memory, and ends with exit code 2.
+// Impossible sizes and numbers, and invalid files. The program names the error within a second and in bounded
+// memory, and ends with exit code 2.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ using Words = std::vector<std::string>;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Sanitizers multiply both; what they check is not how fast or small the program is.
+// Sanitizers multiply both; those builds do not test speed or size.
 constexpr unsigned kMaxSeconds = kSanitized ? 20 : 2;  // a slow machine takes one for the largest
 constexpr long kMaxKilobytes = kSanitized ? 4'000'000 : 512'000;
 
@@ -43,7 +43,7 @@ struct Outcome {
   std::string said;
 };
 
-// Processor seconds are bounded, for others share the machine; what waits is killed after longer.
+// The limit is on processor seconds, as other processes share the machine. A waiting process is killed later.
 Outcome run(const Words& arguments) {
   const std::string out = scratch().file("said");
   const pid_t child = fork();
@@ -238,7 +238,7 @@ TEST(Json, ThatNestsOrHoldsWithoutEndIsRefused) {
   expect_refused({"check", file("values.json", values + "]")}, "more than 1000000 values");
 }
 
-// What each reader of a file is called with.
+// The arguments for each reader of a file.
 struct FileReader {
   const char* name;
   Words before, after;

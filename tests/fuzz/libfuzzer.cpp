@@ -1,4 +1,4 @@
-// What libFuzzer takes from us: half of the changes, and how the sanitizers are set.
+// Our hooks for libFuzzer: half of the mutations, and the sanitizers' settings.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -23,7 +23,8 @@ extern "C" int LLVMFuzzerInitialize(int* /*count*/, char*** arguments) {
   return 0;
 }
 
-// Freed memory is kept back to catch its use, here not so much of it that it counts as that of the reader.
+// Freed memory is quarantined to detect its use. The quarantine is small, so that it does not count as the
+// reader's memory.
 extern "C" const char* __asan_default_options() {
   return "quarantine_size_mb=16";
 }

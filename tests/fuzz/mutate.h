@@ -9,9 +9,12 @@ namespace rehearse::fuzz {
 
 using Random = std::mt19937_64;
 
-// One to four changes: bits flipped, bytes cut out, doubled or moved, the end cut off or replaced by that of
-// `other`, a number replaced by a hostile one (0, -1, 2^63, 1e308, nan, ...), a word by another word of
-// either. At most `most` bytes. The same random numbers make the same changes.
+// Applies one to four changes:
+// - bits flipped; bytes removed, doubled or moved;
+// - the end cut off or replaced by that of `other`;
+// - a number replaced by a hostile one (0, -1, 2^63, 1e308, nan, ...);
+// - a word replaced by another word of either.
+// The result has at most `most` bytes. The same random numbers make the same changes.
 std::string mutate(std::string unit, const std::string& other, std::size_t most, Random& random);
 
 }  // namespace rehearse::fuzz

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr rlim_t kMaxMemory = 512'000'000;  // bytes
 
-// What the handler of a signal may reach.
+// Variables that a signal handler may use.
 const std::string* at_work = nullptr;
 const char* crash_file = nullptr;
 
@@ -46,7 +46,7 @@ void leave_input(int signal) {
   _exit(1);
 }
 
-// On a stack of its own: what was signalled may be that the other one is full.
+// Uses a stack of its own: the signal may report that the other one is full.
 void catch_signals() {
   static std::array<char, 1 << 16> stack;
   const stack_t alternative = {stack.data(), 0, stack.size()};

@@ -1,4 +1,4 @@
-// What is a fuzz target? One reader, which answers any bytes by what it read or by an error that it declares.
+// What is a fuzz target? One reader, which must answer any bytes with a value or with a declared error.
 #pragma once
 
 #include <string>
@@ -18,11 +18,10 @@ class Target {
 // one. A program of another name ends.
 void choose(const std::string& program);
 
-// The path of a file that holds the input, for readers that take one; it lies in memory, and the next call
-// replaces it.
+// The path of a file with the input, for readers of files. It is in memory, and the next call replaces it.
 std::string file_of(std::string_view input);
 
-// The first line, and what follows it.
+// The first line, and the rest.
 std::pair<std::string, std::string> first_line(const std::string& input);
 
 }  // namespace rehearse::fuzz

@@ -22,8 +22,8 @@ AttentionShape random_shape(Draw& draw) {
   return shape;
 }
 
-// cuDNN rounds the probabilities before it multiplies by them; of the gradients also what each query head
-// adds to a key's, and their sum.
+// cuDNN rounds the probabilities before it multiplies by them. In the backward pass it also rounds each query
+// head's contribution to a key's gradient, and their sum.
 constexpr double kForwardRoundings = 2, kBackwardRoundings = 3;
 
 struct Inputs {

@@ -25,10 +25,10 @@ struct Case {
   std::function<Call(const Tensors&)> call;
   double terms = 1;      // that the longest sum in it has
   double roundings = 1;  // to the working type, between operands and results
-  double fp8_steps = 0;  // of 32 GEMMs each, that tensor cores add to what they keep to 14 bits
+  double fp8_steps = 0;  // number of sums of 32 GEMM steps each, which tensor cores keep to 14 bits
 };
 
-// Draws shapes and values. The CPU computes in fp32 on what the working type can hold.
+// Draws shapes and values. The CPU computes in fp32 on values that the working type can represent.
 class Draw {
  public:
   Draw(unsigned seed, Type working) : bits_(seed), type(working) {}
@@ -36,7 +36,7 @@ class Draw {
   std::int64_t size(std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(bits_);
   }
-  // Of a row: every other one of a multiple of eight, which kernels take in packs.
+  // Width of a row: every second one is a multiple of eight, which kernels load in packs.
   std::int64_t width(std::int64_t least, std::int64_t most) {
     const std::int64_t some = size(least, most);
     return coin() ? some : (some + 7) / 8 * 8;
@@ -64,8 +64,8 @@ class Draw {
   std::vector<Operand> operands;
 };
 
-// Whose kernel runs a call where the device has cuDNN: any one that can, cuDNN's or it is wrong, one of ours
-// or it is wrong; or the device is opened without cuDNN.
+// The required kernel of a call where the device has cuDNN: any, only cuDNN's, or only ours. With the last
+// value the device is opened without cuDNN.
 enum class Served : std::uint8_t { by_any, by_cudnn, by_own, without_cudnn };
 
 struct Maker {

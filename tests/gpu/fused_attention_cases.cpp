@@ -1,4 +1,4 @@
-// Attention as training has it: calls that cuDNN must take where there is one, and calls that it must not.
+// Attention calls of training: those that cuDNN must take where it is present, and those that it must refuse.
 #include <array>
 #include <cmath>
 

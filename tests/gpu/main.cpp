@@ -1,6 +1,6 @@
-// Every call on a device against the CPU, over random shapes: compare_kernels cuda|cpu [NAME [TRIALS]].
-// Prints the worst error of each call and type in units of what its type can tell apart, and how many calls
-// cuDNN ran. Exit codes: 0 all agree; 1 some do not; 2 usage; 77 no such device.
+// Every call on a device compared with the CPU, over random shapes: compare_kernels cuda|cpu [NAME [TRIALS]].
+// Prints the worst error of each call and type in units of its type's resolution, and the number of calls
+// that cuDNN ran. Exit codes: 0 all agree; 1 some do not; 2 usage; 77 no such device.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,8 +20,8 @@ unsigned trials_of(const Maker& maker) {
   return maker.served == Served::by_cudnn ? std::min(kTrialsOfCudnn, most_trials) : most_trials;
 }
 
-// Of the operand's largest number, beside the roundings to its type: one of fp32 for each of the terms as
-// they add up at random, with room for expf and its like.
+// Relative to the operand's largest number, in addition to the roundings to its type. One fp32 rounding for
+// each of the terms as they add up at random, with a margin for expf and similar functions.
 constexpr double kSumRoundings = 8.0;
 
 // Hopper's tensor cores keep some 14 bits of sums of fp8, cut off and not rounded (DeepSeek-V3, arXiv
@@ -36,7 +36,7 @@ double largest_of(const std::vector<float>& values) {
   return largest;
 }
 
-// Over what is allowed: above 1 it is wrong.
+// Error over the allowed error: above 1 it is wrong.
 double error_of(const std::vector<float>& actual, const std::vector<float>& expected, Type type,
                 const Case& one) {
   const double largest = largest_of(expected);

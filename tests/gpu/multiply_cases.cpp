@@ -50,7 +50,7 @@ Case slices(Draw& draw) {
       static_cast<double>(k));
 }
 
-// What the tensor cores multiply in fp8: rows times rows, into bf16.
+// The fp8 GEMM of the tensor cores: rows times rows, into bf16.
 Case fp8_product(Draw& draw) {
   const std::int64_t m = 16 * draw.size(1, 12), n = 16 * draw.size(1, 12), k = 16 * draw.size(1, 20);
   const std::size_t a = draw.of(m, k), b = draw.of(n, k);
@@ -67,7 +67,7 @@ Case fp8_product(Draw& draw) {
       static_cast<double>(k));
 }
 
-// A gradient in e5m2 by an operand in e4m3, added to fp32, for experts whose rows lie side by side.
+// A gradient in e5m2 times an operand in e4m3, accumulated in fp32, for experts with adjacent rows.
 Case fp8_gradient(Draw& draw) {
   const std::int64_t m = 16 * draw.size(1, 12), n = 16 * draw.size(1, 12), k = 16 * draw.size(1, 20);
   const std::int64_t batch = draw.size(1, 4);

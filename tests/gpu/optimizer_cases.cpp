@@ -27,7 +27,7 @@ Case adam(Draw& draw) {
   });
 }
 
-// Of gradients that overflowed.
+// Gradients that overflowed.
 Case adam_skipped(Draw& draw) {
   const std::int64_t count = draw.width(1, 5000);
   const std::size_t gradient =

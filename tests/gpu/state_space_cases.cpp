@@ -74,7 +74,7 @@ ScanShape some_scan(Draw& draw) {
   return shape;
 }
 
-// What a scan reads; gate and step are slices of what a GEMM wrote.
+// Inputs of a scan; gate and step are slices of a GEMM's output.
 struct Scanned {
   explicit Scanned(Draw& draw)
       : shape(some_scan(draw)),

@@ -38,7 +38,7 @@ std::vector<int> everyone(const World& world) {
   return members;
 }
 
-// Element i of what rank r holds.
+// Element i of rank r's operand.
 float value(int r, std::size_t i) {
   return static_cast<float>(r * 100 + static_cast<int>(i));
 }
@@ -202,8 +202,8 @@ std::vector<T> rounded_values(int rank, std::int64_t count) {
   return values;
 }
 
-// Sums of short floats round after every addition, in an order that every device may choose: two numbers have
-// but one sum, and of more each addition may be off by half a place of the largest partial sum.
+// Sums of 16-bit floats are rounded after every addition, and each device may choose the order. Two numbers
+// have only one sum. With more, each addition may be off by half a place of the largest partial sum.
 template <typename T>
 void expect_sums_of(Type type) {
   constexpr std::int64_t kCount = 24;

@@ -53,7 +53,7 @@ TEST(Stream, ThrowsAFailureOnceAndSkipsWhatStandsBehindIt) {
   cpu::as_cpu(*stream).put([&ran] { ran = true; });
   const auto event = stream->record();
   EXPECT_THROW(stream->synchronize(), DeviceError);
-  EXPECT_THROW(event->wait(), DeviceError);  // happens nevertheless, and says that what was before has not
+  EXPECT_THROW(event->wait(), DeviceError);  // happens after a failure too, and reports it
   EXPECT_FALSE(ran);
   stream->synchronize();
 }

@@ -1,4 +1,4 @@
-// What a process reads of whoever started it.
+// Data that a process reads from its launcher's environment.
 #include "kernels/communicate/launched.h"
 
 #include <cstdlib>

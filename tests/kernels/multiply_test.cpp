@@ -1,4 +1,4 @@
-// Matrix products against sums in double.
+// GEMMs compared with sums in double.
 #include "kernels/support.h"
 
 namespace rehearse::kernels {

@@ -1,4 +1,4 @@
-// bf16 and fp16 on the CPU: every call gives what fp32 gives on the same numbers, rounded.
+// bf16 and fp16 on the CPU: every call gives the rounded result of fp32 on the same numbers.
 #include "kernels/short_float.h"
 
 #include <bit>
@@ -33,7 +33,7 @@ TEST(ShortFloat, IsTheNearest) {
   EXPECT_EQ(float{Bf16(1 + 0x3p-8F)}, 1 + 0x1p-6F);  // and above
   EXPECT_EQ(float{Fp16(0x1p-25F)}, 0);               // half of the least
   EXPECT_EQ(float{Fp16(0x1.8p-24F)}, 0x1p-23F);
-  for (std::uint32_t all = 0; all < 0x10000; ++all) {  // what is exact stays
+  for (std::uint32_t all = 0; all < 0x10000; ++all) {  // exact values stay
     Fp16 half;
     half.bits = static_cast<std::uint16_t>(all);
     ASSERT_TRUE(std::isnan(float{half}) || Fp16(float{half}).bits == half.bits) << all;
@@ -66,8 +66,8 @@ TEST(ShortFloat, OfFp16IsWhatItsBitsSay) {
   }
 }
 
-// What lies half way between two numbers of fp16 goes to the even one, what lies beside it to the nearer one.
-// Above the largest the next would be 2^16.
+// A value half way between two numbers of fp16 rounds to the even one, other values to the nearest. Above the
+// largest number the next would be 2^16.
 TEST(ShortFloat, OfFp16RoundsToNearestEven) {
   for (std::uint32_t bits = 0; bits < 0x7C00; ++bits) {
     const float below{half_of(bits)}, above = bits + 1 == 0x7C00 ? 0x1p16F : float{half_of(bits + 1)};
@@ -83,7 +83,7 @@ TEST(ShortFloat, OfFp16RoundsToNearestEven) {
   }
 }
 
-// Operands that the GPU's table has in fp32 only, in slices, in place or side by side.
+// Operands that are fp32 only in the GPU's table, in slices, in place or adjacent.
 Case into_wider(Draw& draw) {
   const std::size_t a = draw.of(7, 12), b = draw.of(12, 9), c = draw.out(Type::fp32, 7, 9),
                     bias = draw.of(1, 9);

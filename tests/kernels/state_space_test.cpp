@@ -1,5 +1,5 @@
-// The scan against the matrix that it stands for (Dao and Gu 2024, section 5), the convolution against its
-// sum, both in double; derivatives by differences; sequences that do not see each other.
+// The scan compared with its matrix form (Dao and Gu 2024, section 5), the convolution with its sum, both in
+// double. Derivatives are compared with differences, and sequences must not see each other.
 #include <numeric>
 
 #include "kernels/support.h"
@@ -72,13 +72,13 @@ struct ScanOperands {
   ScanShape shape;
   std::int64_t rows;
   Matrix gate, convolved, step, step_bias, decay_log, skip, ungated, output, direction;
-  // What is written, whatever it held; and what is added to.
+  // Outputs that are overwritten, and outputs that are accumulated.
   Matrix dgate = gate, dconvolved = convolved, dstep = step, ddecay = step;
   Matrix dstep_bias = skip, ddecay_log = skip, dskip = skip;
 };
 
-// y = (L o C B^T) (delta x) + skip x of one head of one sequence, where L[t, s] is the product of the decays
-// of s + 1 to t; by place and column.
+// y = (L o C B^T) (delta x) + skip x of one head of one sequence. L[t, s] is the product of the decays of s +
+// 1 to t; by place and column.
 std::vector<std::vector<double>> by_matrix(ScanOperands& o, std::int64_t sequence, std::int64_t head) {
   const ScanShape& s = o.shape;
   const auto length = static_cast<std::size_t>(s.tokens.length);
@@ -149,7 +149,7 @@ TEST_P(Scans, HaveABackwardThatIsTheDerivative) {
 INSTANTIATE_TEST_SUITE_P(Shapes, Scans, testing::ValuesIn(kScans),
                          [](const auto& given) { return given.param.name; });
 
-// A strong step may overflow what softplus() takes the logarithm of.
+// With a strong step, the argument of softplus()'s logarithm may overflow.
 TEST(Scan, ForgetsAtOnceWhereTheStepIsLarge) {
   ScanOperands o(scan_shape({1, 3, false, {}}, 1, 1, 1, 1));
   o.step.values.assign(3, 100);
@@ -258,7 +258,7 @@ void turn_sequence(Matrix& matrix, const Tokens& tokens, std::int64_t sequence) 
   }
 }
 
-// What comes of sequence `kept` stays when that of `turned` changes.
+// Results of sequence `kept` stay when sequence `turned` changes.
 template <typename Operands>
 void expect_apart(Operands& o, const std::vector<Matrix*>& inputs, const std::vector<Matrix*>& results,
                   std::int64_t kept, std::int64_t turned) {

@@ -164,7 +164,7 @@ TEST(Store, SaysWhoHasNotCome) {
   }
 }
 
-// What a rank that comes to rank 0 is told, and how the run of rank 0 ends: "" where it goes on.
+// The message that a rank gets from rank 0, and how the run of rank 0 ends: "" where it continues.
 struct Ends {
   std::string of_rank, of_run;
 };

@@ -57,7 +57,7 @@ struct VocabularyPart {
   Matrix exponentials, probabilities, gradient, maximum, target, sum, loss;
 };
 
-// What the all-reduces between the parts do.
+// The effect of the all-reduces between the parts.
 void reduce(std::vector<VocabularyPart>& parts, Matrix VocabularyPart::*member, bool largest) {
   for (std::size_t i = 0; i < (parts[0].*member).values.size(); ++i) {
     float total = (parts[0].*member).values[i];

@@ -80,7 +80,7 @@ void pair_up(World& world, Stream& stream) {
   expect(world.rank() == 0 || got.values == mail.values, "send, then receive");
 }
 
-// Longer than what a socket takes at once, with parts of different lengths.
+// More data than a socket accepts at once, with parts of different lengths.
 void exchange_much(World& world, Communicator& group, Stream& stream) {
   const std::size_t count = 1000003;
   Numbers own(count), most(count, static_cast<float>(world.rank()));

@@ -1,5 +1,5 @@
-// The calls of an fp8 plan: which GEMMs multiply fp8, of which types, and that each of them multiplies
-// rows by rows of operands that lie as the kernels before left them.
+// The calls of an fp8 plan: which GEMMs multiply in fp8, and in which types. Each must multiply rows by rows
+// of operands in the layout that earlier kernels wrote.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -188,7 +188,7 @@ TEST_P(Fp8Layer, StaysWithinItsMatrices) {
   });
 }
 
-// What kernels left in a matrix, as rows x columns of a type.
+// Contents that kernels wrote to a matrix, as rows x columns of a type.
 using Left = std::map<std::uintptr_t, kernels::Tensor>;
 
 void expect_left(const Left& left, const kernels::Tensor& operand, std::int64_t batch, bool side_by_side,
@@ -202,7 +202,7 @@ void expect_left(const Left& left, const kernels::Tensor& operand, std::int64_t 
   EXPECT_LE(operand.rows, made.rows) << name;
 }
 
-// GEMMs read what quantizing wrote: of the same type, as many rows and columns.
+// GEMMs read the outputs of quantization: same type, rows and columns.
 TEST_P(Fp8Layer, MultipliesWhatWasQuantized) {
   for_layers([](const Block&, const Listed& listed) {
     Left left;
@@ -274,7 +274,7 @@ TEST(Fp8, AddsWeightGradientsInTheBytesOfTheRecipe) {
   }
 }
 
-// The norm before a linear layer writes what that reads.
+// The norm before a linear layer writes that layer's input.
 TEST(Fp8, NormsWriteFp8ForTheLayerBehindThem) {
   const Model model = small_llama();
   const Plan plan = plan_of({"", small_llama, Framework::megatron_core, 1});

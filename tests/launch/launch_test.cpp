@@ -1,5 +1,5 @@
-// A block, run kernel by kernel as its lists say, makes the gradients of what it computes: the lists, their
-// translation into calls, and the kernels agree.
+// A block, run kernel by kernel from its lists, computes its own gradients: the lists, their translation into
+// calls, and the kernels agree.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -141,7 +141,7 @@ class RunningBlock {
 
   void take_experts_in_turn(bool in_turn) { bound_->experts_in_turn = in_turn; }
 
-  // Of a tensor with a matrix of its own.
+  // For a tensor with a matrix of its own.
   std::vector<float>& operator[](TensorId id) {
     EXPECT_EQ(bound_->places[static_cast<std::size_t>(id)].matrix, id);
     return memory_.at(id);

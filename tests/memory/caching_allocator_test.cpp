@@ -34,7 +34,7 @@ TEST(CachingAllocator, AFreeBlockIsTakenAgain) {
   EXPECT_EQ(allocator.most_requested_bytes(), 100 * kMib);
 }
 
-// What stays lies in a block that was larger: the next large one finds no room.
+// A remaining tensor occupies part of a larger block: the next large tensor does not fit there.
 TEST(CachingAllocator, ASplitBlockIsLostForThoseOfItsOldSize) {
   CachingAllocator allocator;
   allocator.free(allocator.allocate(384 * kMib));

@@ -45,7 +45,7 @@ TEST(Footprint, TheFullestHasTheLeastRoomNotTheMostOnIt) {
   EXPECT_TRUE(fullest({}).fits());
 }
 
-// What the closed form says of one GPU, said of a report.
+// The closed form of one GPU, applied to a report.
 TEST(Footprint, OfAReportWhosePeakFitsButWhoseSumDoesNotIsTooMuchByTheDifference) {
   Case made = make_case(small_plan(2, 1, 4), Durations{});
   const double peak = heaviest_rank(made.report).peak_bytes;

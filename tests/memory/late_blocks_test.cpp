@@ -1,4 +1,4 @@
-// What an iteration asks for when its activations have gone.
+// Allocations of an iteration after its activations are released.
 #include "memory/late_blocks.h"
 
 #include <gmock/gmock.h>

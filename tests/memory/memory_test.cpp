@@ -85,7 +85,7 @@ TEST(Memory, LossOfPyTorchHoldsTwelveBytesALogitAndAFusedOneFour) {
   EXPECT_NEAR(most(), 12, 0.1);
 }
 
-// Of the half that each rank has.
+// Each rank has half of the logits.
 TEST(Memory, LossParallelOfPyTorchHoldsSixteenBytesALogit) {
   Plan plan = small_plan(1, 1, 1);
   plan.framework = Framework::torchtitan;
@@ -108,8 +108,8 @@ TEST(Memory, FullRecomputeHoldsLayerInputsAndTheLayerThatRunsAgain) {
   EXPECT_GE(full_8.backward.total, 8 * input + layer - input);
 }
 
-// With G groups, G inputs stay and one group runs again: the least is near the root of the layers (Chen et
-// al. 2016, section 4).
+// With G groups, G inputs stay and one group is recomputed. The minimum is near the square root of the number
+// of layers (Chen et al. 2016, section 4).
 TEST(Memory, UniformRecomputeTradesInputsKeptForLayersRunningAgain) {
   Plan plan = small_plan(1, 1, 1);
   plan.recompute = Recompute::full;
@@ -141,7 +141,7 @@ TEST(Memory, BlockRecomputeKeepsTheOtherLayersWhole) {
     EXPECT_DOUBLE_EQ(some[s].saved.total, (3 * all[s].saved.total + none[s].saved.total) / 4);
 }
 
-// Op I frees what only input gradients read; what W reads stays, which is more than nothing.
+// Op I frees tensors that only input gradients read; tensors that W reads stay, which are more than nothing.
 RC_GTEST_PROP(Memory, OfASplitBackwardIsFreedInTwoSteps, ()) {
   Plan plan = small_plan(1, 1, 1);
   plan.recompute = *rc::gen::element(Recompute::none, Recompute::selective);
@@ -186,9 +186,9 @@ LiveBytes bytes(double total) {
   return {total, 0};
 }
 
-// Four layers that save 10 bytes each. A forward of 13 and a backward of 15 run by turns: when the first
-// layer goes back 30 of the other microbatch are left, and 10 of the next are there, with the 2 that its
-// second layer is to read.
+// Four layers that save 10 bytes each. A forward of 13 and a backward of 15 alternate. When the first layer
+// runs backward, 30 bytes of the other microbatch are left, and 10 of the next exist, with the 2 that its
+// second layer will read.
 TEST(Memory, PassesBesideEachOtherHoldOneMicrobatchAndALayer) {
   StageBytes stage;
   stage.saved = bytes(40);
@@ -234,7 +234,8 @@ TEST(Memory, Fp8WeightsThatAreHeldOnceTakeAByte) {
   }
 }
 
-// Once a step, of what linear layers multiply; recipes that hold fp8 hold it in the weight's own bytes.
+// Once a step, for the weights of linear layers. Recipes with fp8 weights store the cast in the weight's own
+// bytes.
 TEST(Memory, CastsOfWeightsIn16BitsAreKept) {
   Plan plan = small_plan(1, 1, 1);
   plan.framework = Framework::megatron_core;

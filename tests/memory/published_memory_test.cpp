@@ -53,7 +53,7 @@ Plan theoretical_plan(const Json& row) {
   return plan;
 }
 
-// Of the layers alone: what the first rank's schedule holds at most, op by op.
+// Activations of the layers alone: the peak over the first rank's schedule, op by op.
 double layer_activations(const Json& row, const Plan& plan) {
   const Model model = model_of(row, true);
   Work work = make_work(model, plan);

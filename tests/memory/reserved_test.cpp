@@ -1,4 +1,4 @@
-// What PyTorch's allocator reserves beyond what is alive, and because of what.
+// Memory that PyTorch's allocator reserves beyond live tensors, and its causes.
 #include "memory/reserved.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Which figures of the hardware can a user set, and what is a better one?
+// Which figures of the hardware can a user set, and in which direction are they better?
 #pragma once
 
 #include <iosfwd>
@@ -16,7 +16,7 @@ struct Better {
   std::string unit;     // as a cluster file writes it; empty: a number
   double (*now)(const Experiment& experiment) = nullptr;  // 0: the cluster has no such figure
   bool is_better_when_less = false;
-  bool of_links = false;  // or of what shares a GPU with them
+  bool of_links = false;  // of links, or of kernels that share a GPU with them
 };
 void showValue(const Better& better, std::ostream& out);
 

@@ -1,4 +1,4 @@
-// What do the nodes of an exported Chakra trace say of messages and collectives?
+// Which messages and collectives do the nodes of an exported Chakra trace describe?
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@ struct ChakraNode {
   std::string group;                            // "pg_name"
 };
 
-// The nodes of a trace as mlcommons/chakra's et_def.proto has them: messages with their length before each,
-// the first one the head.
+// The nodes of a trace, as in mlcommons/chakra's et_def.proto: messages, each after its length; the first one
+// is the head.
 std::vector<ChakraNode> read_chakra(const std::string& trace);
 
 }  // namespace rehearse::properties

@@ -1,4 +1,4 @@
-// What the program chooses by itself is never slower than what it would do otherwise.
+// Automatic choices of the program are never slower than the alternative.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kRounding = 1e-9;
 
-// What of a scenario splits layers.
+// Keys of a scenario that split layers.
 constexpr std::array kSplitKeys = {"layers_per_stage",   "layout",
                                    "first_rank_layers",  "last_rank_layers",
                                    "embedding_as_layer", "loss_as_layer"};

@@ -124,7 +124,7 @@ const char* const kClusters[] = {"dgx-h100",         "dgx-a100-80gb", "meta-24k-
                                  "polaris",          "gb200-nvl72",   "dgx-b200",      "p3.16xlarge",
                                  "a40-nvlink-pairs", "cpu-node"};
 
-// What no Plan with one value of each enumeration shows.
+// Fields that a Plan with one value of each enumeration does not show.
 std::set<std::string> wanted_beside_enumerations() {
   Plan plan;
   plan.tp = plan.pp = plan.vpp = plan.dp = plan.ep = plan.etp = 2;

@@ -25,7 +25,7 @@ class Coverage {
   std::map<std::string, int> features_, rules_;
 };
 
-// Of this process.
+// The coverage of this process.
 Coverage& coverage();
 
 // "schedule=zb-v", "tp", "cp=p2p", ...

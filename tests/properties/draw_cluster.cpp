@@ -13,7 +13,7 @@ using rc::gen::inRange;
 const std::vector<std::string> kBlackwell = {"bf16", "fp8", "fp8", "fp4"}, kHopper = {"bf16", "fp16", "fp8"},
                                kAmpere = {"bf16", "fp16"};
 
-// Leaves of two nodes whose uplinks carry a third of what enters.
+// Leaves of two nodes whose uplinks have a third of the nodes' bandwidth.
 constexpr const char* kNarrow =
     R"({"fabric": {"kind": "fat-tree", "levels": [{"name": "leaf", "nodes": 2, "oversubscription": 3}]}})";
 constexpr const char* kNarrowRails = R"({"fabric": {"kind": "fat-tree", "rails": true,

@@ -1,4 +1,4 @@
-// Hardware for a run: clusters that ship with the program and others like them, and what of it is slow.
+// Hardware for a run: clusters that ship with the program and variants of them, with slow parts.
 #pragma once
 
 #include <string>

@@ -320,7 +320,7 @@ class Drawing {
       plan().erase(key);
   }
 
-  // Of parts of each layer in place of whole passes.
+  // Graphs of parts of each layer in place of whole passes.
   void graphs() {
     const std::string form = plan().value("recompute", "");
     if (!plan().value("cuda_graph", false) || !one_in(2) || form == "full" || form == "op" ||

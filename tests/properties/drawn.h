@@ -9,17 +9,17 @@
 
 namespace rehearse::properties {
 
-// What a user would write down: a model's config.json as Hugging Face has it, and a scenario that names
-// everything but the model.
+// A user's input: a model's config.json in Hugging Face's format, and a scenario that names everything except
+// the model.
 struct Drawn {
   Json config;
   Json scenario;
 };
 void showValue(const Drawn& drawn, std::ostream& out);
 
-// GPT, Llama, mixtures of experts and latent attention of a few small layers on up to 64 GPUs, with every
-// degree of parallelism, schedule, precision, framework, overlap, recompute, offload and cluster, and with
-// what slows a run down. Shrinks towards one GPU and what is on by default.
+// Draws GPT, Llama, mixtures of experts and latent attention with a few small layers on up to 64 GPUs. It
+// covers every degree of parallelism, schedule, precision, framework, overlap, recompute, offload and
+// cluster, and slow parts of a run. Shrinks towards one GPU and default values.
 rc::Gen<Drawn> any_run();
 
 }  // namespace rehearse::properties

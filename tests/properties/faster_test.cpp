@@ -10,20 +10,20 @@
 namespace rehearse::properties {
 namespace {
 
-// Bounds are relative to the step. Every op keeps its place in its stream. So the longest path through the same ops
-// is never longer when each op is shorter: Graham's anomalies (1969) need lists that are dealt out anew. What is left
-// has other causes.
-// A collective that begins or ends sooner runs beside other kernels, which more may wait for.
+// Bounds are relative to the step. Every op keeps its place in its stream. So the longest path through the
+// same ops is never longer when each op is shorter: Graham's anomalies (1969) need lists that are distributed
+// anew. The remaining differences have other causes.
+// A collective that begins or ends sooner is concurrent with other kernels, which more ops may wait for.
 constexpr double kOtherKernels = 0.003;
-// A faster link takes more of the memory bandwidth while it brings the same bytes. Passes that take turns lose the
-// largest share of their exchanges in all of them (ExpertPhases::taken). With less latency NCCL may believe in another
-// protocol, which is slower where broadcasts begin at different ranks (nccl::round_s): 0.3 % were seen. On a torus,
-// what a message takes beside its bytes at the highest rate counts as its start.
+// A faster link takes more of the memory bandwidth for the same bytes. Passes that alternate lose the largest
+// share of their exchanges in all of them (ExpertPhases::taken). With less latency NCCL's model may choose
+// another protocol, which is slower where broadcasts begin at different ranks (nccl::round_s): up to 0.3 %
+// were observed. On a torus, time beyond the bytes at the highest rate counts as a message's start.
 constexpr double kLinks = 0.01;
 constexpr double kNegligible = 1e-9;
 
-// Where flows share links, one that begins earlier may meet another that it used to miss, and hold up what
-// the last rank waits for.
+// Where flows share links, an earlier flow may meet a flow that it used to miss. It may then delay a flow
+// that the last rank waits for.
 constexpr double kOtherMeetings = 0.02;
 
 void require_no_slower(const std::string& what, double before, double after, double allowed) {

@@ -1,4 +1,4 @@
-// What is written down is read again as what it was.
+// Written files are read back with the same meaning.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -80,8 +80,8 @@ RC_GTEST_PROP(LegalRun, IsTheSameWhenItIsGivenAsFlags, ()) {
   RC_ASSERT(reference(ready.schedule, ready.tasks, loads).end() == run->reference.end());
 }
 
-// As `export schedule` writes it and `--schedule` reads it. A full file says where messages stand and not
-// that compute waits for them, so that it comes back as it was where it does not.
+// As `export schedule` writes it and `--schedule` reads it. A full file has the places of messages, but not
+// that compute waits for them. So an order is read back unchanged only where compute does not wait.
 RC_GTEST_PROP(LegalRun, TakesAsLongWhenItsOrderIsReadFromAFile, ()) {
   const auto run = legal_run();
   const Plan& plan = run->experiment.plan;

@@ -1,4 +1,4 @@
-// A launch line, with what it says that it leaves unsaid, is the plan that it was written for.
+// A launch line, together with its list of unsaid keys, gives the plan that it was written for.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -32,7 +32,7 @@ std::string differences(const Json& was, const Json& is) {
   return text;
 }
 
-// What no framework is told: the data decides it.
+// No framework has this setting, as it depends on the data.
 constexpr const char* kOfTheData = "moe_imbalance";
 
 // The plan that `imported` has, but where the line has no words as the drawn one.

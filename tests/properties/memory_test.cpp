@@ -51,8 +51,8 @@ RC_GTEST_PROP(LegalRun, PeaksAtTheSumOfItsItems, ()) {
   }
 }
 
-// Tensor by tensor as much is alive as the lifetimes of ops say, but for rounding; more where the host runs
-// ahead or a block comes late, other where what is gathered lies in buffers.
+// Tensor by tensor, live memory equals the lifetimes of ops, except for rounding. It is larger where the host
+// runs ahead or a block is allocated late, and different where gathered parameters are in buffers.
 RC_GTEST_PROP(LegalRun, AllocatesWhatItsLifetimesSay, ()) {
   const auto run = legal_run();
   const Plan& plan = run->experiment.plan;

@@ -17,8 +17,9 @@ namespace {
 using Seconds = boost::property<boost::edge_weight_t, double>;
 using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, Seconds>;
 
-// A task begins after those that stand before one of its ops in the same queue, or that the op waits for. One more
-// vertex begins first. An edge weighs what its source takes, with the sign changed: the shortest path is the longest.
+// A task begins after tasks that precede one of its ops in the same queue, and after tasks that the op waits
+// for. One additional vertex begins first. An edge's weight is the negative time of its source, so the
+// shortest path is the longest.
 Graph graph_of(const Run& run) {
   const Tasks& tasks = run.ready.tasks;
   Graph graph(tasks.size() + 1);

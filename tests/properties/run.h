@@ -20,7 +20,7 @@ struct Run {
   Timeline reference;  // the longest path
 };
 
-// Nothing where `check` refuses it; the rule is counted (coverage.h). What else comes out is a failure.
+// Null where `check` refuses it; the rule is counted (coverage.h). Any other outcome is a failure.
 std::unique_ptr<const Run> legal_run(const Drawn& drawn);
 
 // The same, and rapidcheck draws another one where there is none.
@@ -33,7 +33,7 @@ Experiment read(const ScenarioSource& source);
 
 Preparation prepared(const Experiment& experiment, Loads& first_loads);
 
-// What `--engine reference` says: ranks that are not alike are folded there, and share NICs by their ports.
+// The result of `--engine reference`: it folds ranks that differ, and they share NICs by their ports.
 double longest_path_s(Experiment experiment);
 
 // By SimGrid, in a child process. Nothing when it does not end, or ends otherwise than well.

@@ -37,7 +37,7 @@ void takes_as_long_as_it_must(const Run& run, const Timeline& timeline) {
   if (run.experiment.conditions.has_jitter()) return;  // ops may be shorter than priced
   for (const Timeline& each : {run.reference, timeline})
     for (std::size_t i = 0; i < each.ranks.size(); ++i) RC_ASSERT(each.end() >= least_work(run, i) - slack);
-  // The search bounds what the longest path takes.
+  // The search's bound is below the longest path.
   if (run.experiment.plan.sync_step)
     RC_ASSERT(longest_path_s(run.experiment) >=
               least_step_time(run.experiment.plan, run.ready.prices.times) - slack);

@@ -1,4 +1,4 @@
-// What is sent is received, link by link and in what is exported.
+// Sent bytes equal received bytes, on each link and in exports.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -32,14 +32,14 @@ bool groups_are_even(const Experiment& experiment) {
   return true;
 }
 
-// A port of a GPU or of a NIC is a link out and the next one in; both stand outermost at their end. Over all
-// collectives of a step: experts' groups may be larger than those whose ops are one task.
+// A port of a GPU or of a NIC is an outgoing link and the next incoming one; both are outermost at their end.
+// Counted over all collectives of a step, as experts' groups may be larger than those whose ops are one task.
 RC_GTEST_PROP(LegalRun, ReceivesOnEveryPortWhatItSendsInCollectives, ()) {
   const auto run = legal_run();
   const bool even = groups_are_even(run->experiment);
   RC_CLASSIFY(even, "as many ranks of a group in every node");
   if (!even) return;  // ranks of a fuller node send to the same one of the next
-  if (run->experiment.conditions.jitter.messages > 0) return;  // what a task stretches, others' flows answer
+  if (run->experiment.conditions.jitter.messages > 0) return;  // others' flows answer a stretched task
   Experiment unfolded = run->experiment;
   unfolded.fold = Fold::none;
   Loads loads;

@@ -1,4 +1,4 @@
-// Two runs side by side: errors per quantity, gates, and the way back from a trace.
+// Comparison of two runs: errors per quantity, gates, and reading a trace back.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -110,7 +110,7 @@ TEST(Compare, WhatOneSideLacksHasNoError) {
   EXPECT_FALSE((QuantityPair{"x", Measure::count, 1, 0}.error()));
 }
 
-// Of pipeline rank 1, global ranks 2 and 3 hold 5 and 7 bytes.
+// On pipeline rank 1, global ranks 2 and 3 have 5 and 7 bytes allocated.
 TEST(Compare, PredictedMemoryMeetsWhatWasAllocated) {
   const Case made = make_case(small_plan(2, 1, 4, 2), Durations{});
   Json executed = report_of(made);

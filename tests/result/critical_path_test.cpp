@@ -71,7 +71,7 @@ bool waits_for(const DrawnPath& drawn, TaskId after, TaskId before) {
   return false;
 }
 
-// Oracle: a chain of tasks, each of which waits for the one before it, that is as long as the step. No
+// Oracle: a chain of tasks that is as long as the step, in which each task waits for the previous one. No
 // shorter step is possible with such a chain, so it is critical.
 RC_GTEST_PROP(CriticalPath, IsAChainOfWaitsAsLongAsTheStep, ()) {
   const DrawnPath drawn = drawn_path();

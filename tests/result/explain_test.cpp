@@ -92,7 +92,7 @@ TEST(Explain, FlopsAndRecomputeAreTheReports) {
   EXPECT_THAT(text_of(made, "schedule"), HasSubstr("rank 0: 0F0 0F1"));
 }
 
-// 128 tokens of a rank, top-2 of 8 experts over 4 ranks: rows of 256 in 2 bytes; of 4 ranks that hold two
+// 128 tokens of a rank, top-2 of 8 experts over 4 ranks: rows of 256 in 2 bytes. Of 4 ranks with two experts
 // each, 4 (1 - C(6, 2) / C(8, 2)) = 1.857 have one of a token's.
 TEST(Explain, ExpertsAreTheirClosedForms) {
   Model model = small_model();

@@ -157,7 +157,7 @@ TEST(Report, TensorParallelCollectivesComeFromTheWork) {
   EXPECT_GT(bytes, 0);
 }
 
-// Of each of four microbatches what comes from the stage before and the gradient from the stage after.
+// For each of four microbatches: the activation from the previous stage, and the gradient from the next.
 TEST(Report, CountsTheGathersOfWhatArrivesInParts) {
   for (const int pp : {2, 3}) {
     Plan plan = small_plan(pp, 1, 4);

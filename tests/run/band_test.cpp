@@ -1,4 +1,4 @@
-// What is known of the sources' errors reaches the step time.
+// Known errors of the sources enter the error of the step time.
 #include "run/band.h"
 
 #include <gtest/gtest.h>

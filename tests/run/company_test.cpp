@@ -1,4 +1,5 @@
-// Ranks on parts of one GPU: how much of their time they compute at once, and what a step takes then.
+// Ranks on partitions of one GPU: how much of their time do they compute concurrently, and how long does a
+// step take?
 #include "run/gpu_sharing.h"
 
 #include <gtest/gtest.h>

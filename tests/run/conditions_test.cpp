@@ -1,4 +1,4 @@
-// What differs is walked by itself, and the rest may stay folded.
+// Ranks that differ are simulated separately; the others may stay folded.
 #include "run/conditions.h"
 
 #include <fmt/core.h>

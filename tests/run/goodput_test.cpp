@@ -1,4 +1,4 @@
-// What failures cost, by formula and by chance.
+// The cost of failures, by formula and by simulation.
 #include "run/goodput.h"
 
 #include <gtest/gtest.h>

@@ -118,7 +118,7 @@ TEST(ContendedOps, TimeLostOnLinksIsLaidToTheGroup) {
   EXPECT_NEAR(lost->front(), 1, 1e-9);
 }
 
-// What a forward that talks for a second along `group` takes with the links to itself.
+// Time of a forward with one second of messages along `group`, without contention.
 double alone_s(const Plan& plan, const Cluster& cluster, CommGroup group, const Conditions& conditions = {}) {
   const Schedule schedule = complete_schedule(plan, GradientSync{false, false, 1, {1}});
   const Tasks tasks = derive_tasks(schedule, plan);

@@ -169,7 +169,7 @@ TEST(Iteration, SendsOnlySharedGradientsWhenEveryExpertIsOnOneRank) {
   EXPECT_DOUBLE_EQ(bytes(16) - bytes(8), 4 * experts);
 }
 
-// Narayanan et al. 2021, section 3.2 and figure 13: all-reduces between nodes outweigh what a shorter
+// Narayanan et al. 2021, section 3.2 and figure 13: all-reduces between nodes cost more than a shorter
 // pipeline saves.
 TEST(Iteration, TensorParallelismBeyondTheNodeLoses) {
   Experiment within = llama_70b();

@@ -1,4 +1,4 @@
-// What the lists of tensors cost that ZeRO-3 of DeepSpeed exchanged until 2021.
+// The cost of the tensor lists that ZeRO-3 of DeepSpeed exchanged until 2021.
 #include <gtest/gtest.h>
 
 #include "cases.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kView = 3e-6, kCopy = 8.25e-6, kCopyInPython = 12e-6;
 
-// Over eight ranks what was seen of DeepSpeed 0.3.16: 130 + 250 us with a collective's 140.8.
+// Over eight ranks: observed in DeepSpeed 0.3.16, 130 + 250 us with a collective's 140.8.
 TEST(Lists, TakeTheHostAViewAndACopyForEachRank) {
   Profile profile;
   profile.host_collective_s = 140.8e-6;
@@ -67,7 +67,7 @@ TEST(Lists, HoldWeightsThatAreLargeAndWerePutAway) {
   EXPECT_EQ(weights_of(layer_of("gpt2", Recompute::full)).dropped, 0);
 }
 
-// Of GPT-3's weights each fills a bucket of 5e8 elements by itself, of GPT-2 a layer is far from filling one.
+// Each weight of GPT-3 fills a bucket of 5e8 elements by itself; a layer of GPT-2 is far from filling one.
 TEST(Lists, AreReducedInBucketsOfWholeGradients) {
   EXPECT_EQ(weights_of(layer_of("gpt3-175b", Recompute::full)).buckets, 4);
   EXPECT_EQ(weights_of(layer_of("gpt2", Recompute::full)).buckets, 1);

@@ -1,4 +1,4 @@
-// What owners of whole parameters exchange, hold and step.
+// Messages, memory and optimizer steps of ranks that own whole parameters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ struct Prepared {
     loads = make_loads(schedule, tasks, plan, cluster, profile, {even_times(plan, 1e-3)}, sizes);
   }
 
-  // Of all ops of a kind, with no other op on their links.
+  // Time of all ops of a kind, without contention.
   double alone_s(OpKind kind) const {
     double seconds = 0;
     for (std::size_t op = 0; op < schedule.ranks[0].size(); ++op)
@@ -195,7 +195,7 @@ TEST(InternEvo, ReportOfSeveralGroupsScattersSumsAndBroadcasts) {
   EXPECT_EQ(line(run.report, "broadcast").calls, 8);
 }
 
-// Weight and gradient whole; the optimizer's copy of the gradient, master weight and moments of a table,
+// Weight and gradient completely; the optimizer's copy of the gradient, master weight and moments of a table,
 // which is more than an even share.
 TEST(InternEvo, HoldsTheBusiestOwnersState) {
   const RankMemory memory = run_iteration(internevo(128)).report.memory[0];

@@ -36,9 +36,9 @@ TEST(PairedPasses, SaveWhatIsHiddenForEachButTheFirstAndTheLast) {
   EXPECT_NEAR(paired.report.time.sum(), paired.report.step_time_s, 1e-9 * paired.report.step_time_s);
 }
 
-// As many layers as the next microbatch has saved the one before has given up (Megatron-Bridge's Qwen3-30B on
-// 16 H100 with passes in pairs: 62.2 GiB at the peak, where one microbatch's whole activations more would be
-// 80).
+// The previous microbatch has released as many layers as the next one has saved. (Megatron-Bridge's Qwen3-30B
+// on 16 H100 with passes in pairs: 62.2 GiB at the peak. One more microbatch's whole activations would make
+// it 80.)
 TEST(PairedPasses, HoldAboutOneMicrobatch) {
   const auto activations = [](bool pairs) {
     return run_iteration(mixtral(4, pairs)).report.memory.front().activations_bytes;
@@ -60,7 +60,7 @@ TEST(PairedPasses, PhasesAddUpToThePass) {
   EXPECT_GT(backward.experts, forward.experts);
 }
 
-// Over two nodes, where nothing else uses the links: what is hidden still crosses them, and costs no more.
+// Over two nodes, without other traffic: a hidden exchange still crosses the links, and costs no more.
 TEST(PairedPasses, TakeNoLongerInTheSimulatorWhereNothingContends) {
   const auto step = [](Engine engine) {
     return in_child([engine] {

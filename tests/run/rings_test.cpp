@@ -1,4 +1,4 @@
-// What enters a node of a ring leaves it, however many members each node has.
+// Bytes that enter a node of a ring also leave it, however many members each node has.
 #include "run/rings.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Kernels lose what the collectives beside them take, and no more.
+// Kernels lose the share that concurrent collectives take, and no more.
 #include "run/slowdown.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(Slowdown, AKernelBesideACollectiveAllAlongRunsAtTheRestOfTheRate) {
 
 TEST(Slowdown, CollectivesOfTheOpItselfGoOnBesideAnother) {
   EXPECT_DOUBLE_EQ(slowed({1, 4, 9}, kTaken, 0.5).backward, 2 + 2 / (1 - kTaken));
-  // Of the two seconds of the reduction kernels get 1 / (1 + 1 - taken), at 1 - taken of their rate.
+  // Kernels get 1 / (1 + 1 - taken) of the two seconds of the reduction, at 1 - taken of their rate.
   const double kernels_s = 2 / (2 - kTaken);
   EXPECT_DOUBLE_EQ(slowed({1, 4, 2}, kTaken, 0.5).backward, 4 + kTaken * kernels_s);
 }

@@ -35,7 +35,7 @@ Profile profile_of_torus() {
   return profile;
 }
 
-// Of one microbatch whose kernels take no time, by both engines.
+// Step of one microbatch whose kernels take no time, by both engines.
 double torus_step_s(const Plan& plan, const TorusRates& rates, const MessageSizes& sizes,
                     const Prices& prices) {
   const GradientSync sync{false, false, plan.dp, std::vector<int>(static_cast<std::size_t>(plan.pp), 1)};

@@ -35,7 +35,7 @@ TEST(ValidateNccl, PredictsEveryShippedTable) {
   EXPECT_GT(validation.summary.rows, 2500);
 }
 
-// What was measured on a system stands as measured; several tables of one system have one median.
+// Measurements on a system are used directly; several tables of one system use their median.
 TEST(ValidateNccl, IsWithin1PercentWhereTheVerySystemWasMeasured) {
   const NcclSummary summary = validate_nccl(tables(), nccl::read_model(nccl::kDefaultModel)).summary;
   for (const auto& median : summary.median_abs) EXPECT_LT(median.value(), 0.01);

@@ -1,4 +1,4 @@
-// What data parallelism moves, holds and costs, against the closed forms of the papers.
+// Messages, memory and cost of data parallelism, compared with the closed forms of the papers.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,7 +1,7 @@
-// Small schedules written out, so that a change of order shows in a review. The interleaved order was
+// Small schedules in full, so that a change of order is visible in a review. The interleaved order was
 // compared with the schedule table and warm-up of Megatron-LM 00611e6 (get_schedule_table,
-// get_pp_rank_microbatches); the other compute orders were written out by the rule of their papers. The two
-// with messages are snapshots.
+// get_pp_rank_microbatches). The other compute orders were written by the rule of their papers. The two with
+// messages are snapshots.
 #include <gtest/gtest.h>
 
 #include <fstream>

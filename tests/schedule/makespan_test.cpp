@@ -1,6 +1,6 @@
-// With equal stages and free messages an order fixes the length of the iteration. The literals are figures of
-// two public generators (sail-sg/zero-bubble-pipeline-parallelism and AMD-AGI/Primus) run with F = B = W = 1
-// per full stage: a full backward takes 2, a microbatch 3, and an op of one of v chunks 1/v of that.
+// With equal stages and free messages an order determines the length of the iteration. The literals come from
+// two public generators (sail-sg/zero-bubble-pipeline-parallelism and AMD-AGI/Primus), run with F = B = W = 1
+// per full stage. A full backward takes 2, a microbatch 3, and an op of one of v chunks 1/v of that.
 #include <gtest/gtest.h>
 
 #include <rapidcheck/gtest.h>
@@ -120,7 +120,7 @@ RC_GTEST_PROP(IdleTime, OfZeroBubbleIsTheClosedForm, ()) {
   RC_ASSERT(std::abs(h2.longest_span - work - (pp - 1) * (1 + input - 2 * weight)) < 1e-9);
 }
 
-// What is left is the way of the first microbatch to the last rank, (p-1) chunks' F.
+// The remaining idle time is the path of the first microbatch to the last rank, (p-1) chunks' F.
 RC_GTEST_PROP(IdleTime, OfZbVAndDualPipeVIsTheFillWhenPartsAreEqual, ()) {
   const int pp = *rc::gen::inRange(1, 17);
   const int m = *rc::gen::inRange(2 * pp, 6 * pp + 1);

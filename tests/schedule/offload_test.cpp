@@ -15,7 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Without the first op of a name, and what waited for it.
+// Faults without the first op of a name, and without waits for it.
 std::vector<std::string> faults_without(const Schedule& schedule, const Plan& plan, const std::string& name) {
   std::vector<std::size_t> left = all_ops(schedule, 0);
   left.erase(left.begin() + static_cast<std::ptrdiff_t>(position(schedule, 0, name)));

@@ -60,7 +60,7 @@ class Sweeps {
     return kind == OpKind::backward ? times_.input + times_.weight : 0;
   }
 
-  // Earliest begin by what stands in the op's own list, or kPending.
+  // Earliest begin by the earlier ops of the op's own list, or kPending.
   double ready(std::size_t rank, std::size_t i) {
     const RankOps& ops = schedule_.ranks[rank];
     double begin = 0;

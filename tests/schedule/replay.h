@@ -9,7 +9,7 @@
 
 namespace rehearse {
 
-// Of one chunk's op, in any unit; B takes input and weight.
+// Times of one chunk's op, in any unit; B takes input and weight.
 struct ChunkTimes {
   double forward = 1;
   double input = 1;

@@ -14,7 +14,7 @@
 
 namespace rehearse {
 
-// A plan and what the passes need: pp 1 to 16, vpp 1 to 4, one replica or two.
+// A plan and the inputs of the passes: pp 1 to 16, vpp 1 to 4, one replica or two.
 struct PipelineShape {
   Plan plan;
   GradientSync sync;
@@ -26,8 +26,8 @@ std::ostream& operator<<(std::ostream& out, const PipelineShape& shape);
 Plan plan_of(ScheduleName name, int pp, int vpp, int microbatches, int dp = 1);
 rc::Gen<PipelineShape> any_shape();
 
-// The schedule with one rank's list replaced by the ops at `picked`, in that order, which may leave out and
-// repeat. Waits follow their ops; those for ops not yet picked are dropped.
+// The schedule with one rank's list replaced by the ops at `picked`, in that order; ops may be omitted or
+// repeated. Waits follow their ops; those for ops not yet picked are dropped.
 Schedule with_list(const Schedule& schedule, int rank, const std::vector<std::size_t>& picked);
 
 // 0, 1, ..., size of the rank's list - 1

@@ -54,8 +54,8 @@ TEST(ZeroBubbleRuns, HaveTheBubbleThatTheirAuthorsComputedFromTheStageTimes) {
   }
 }
 
-// The printed throughput and the printed stage times do not agree: every run is at least 3 % slower than the
-// authors' own bubble rate makes it. The order of stages alone cannot predict these throughputs.
+// The printed throughput contradicts the printed stage times. Every run is at least 3 % slower than the
+// authors' own bubble rate implies. The order of stages alone cannot predict these throughputs.
 TEST(ZeroBubbleRuns, AreSlowerThanTheirPrintedStageTimesAndBubbleRates) {
   for (const Json& run : runs()) {
     const double measured_ms =

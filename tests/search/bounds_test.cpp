@@ -62,7 +62,7 @@ TEST(LeastStepTime, FollowsTheHeaviestStage) {
 
 constexpr double kRoomForAll = 1e12;
 
-// A space of plans, and a family that shares what it makes for them.
+// A space of plans, and the family that caches results for them.
 struct Space {
   SearchCase given;
   KernelTimes kernels;

@@ -154,7 +154,7 @@ struct Uniform {
 };
 class UniformOrder : public ::testing::TestWithParam<Uniform> {};
 
-// ZB-H1 and ZB-V end when the last rank, which begins last, has worked without a pause: no order is faster
+// ZB-H1 and ZB-V end when the last rank, which begins last, has worked without idle time. No order is faster
 // (Qi et al. 2023, sections 2 and 6).
 TEST_P(UniformOrder, IsTheKnownOptimumOfZeroBubble) {
   const auto [ranks, microbatches, chunks, laid] = GetParam();

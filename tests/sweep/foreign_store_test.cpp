@@ -28,7 +28,7 @@ void seconds_of(const Store& store) {
 
 class ForeignStore : public ::testing::Test {
  protected:
-  // A store of two rows, changed by what somebody executes in it.
+  // A store of two rows, changed by someone's SQL.
   std::string changed(const std::string& sql) {
     std::filesystem::remove(path_);
     {
@@ -40,7 +40,7 @@ class ForeignStore : public ::testing::Test {
     return path_;
   }
 
-  // Of going on with it, and of merging it.
+  // Both to continue it and to merge it must be refused.
   void expect_refused(const std::string& path, const std::string& why) {
     EXPECT_THAT(message([&] { Store(path, {}, grid_, true); }), HasSubstr(why));
     Store other(scratch_.file("other.db"), {}, grid_, true);

@@ -1,4 +1,4 @@
-// What is drawn of a sweep follows from what varies, and every row is in the picture.
+// The kind of picture follows from the varied fields, and every row is in the picture.
 #include "sweep/plot/plot.h"
 
 #include <gmock/gmock.h>
@@ -212,7 +212,7 @@ RC_GTEST_PROP(PlotFront, HoldsExactlyWhatNoOtherRowBeats, ()) {
   }
 }
 
-// Of different batches the one with the longest step may train fastest.
+// With different batches, the run with the longest step may train fastest.
 TEST(PlotFront, OfDifferentWorkComparesTheTimeOfAToken) {
   std::vector<PlotRow> rows(2);
   for (PlotRow& row : rows) {

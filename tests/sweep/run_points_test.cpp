@@ -129,7 +129,7 @@ TEST(RunInProcesses, WhatTakesTooLongCostsOneRow) {
   EXPECT_EQ(rows[2].state, RowState::done);
 }
 
-// As Slurm suspends a job: all of its processes, for longer than a row may take.
+// Slurm suspends a job so: all of its processes, for longer than the timeout of a row.
 TEST(RunInProcesses, TimeInWhichTheJobIsStoppedIsNoRowsTime) {
   const pid_t job = fork();
   if (job == 0) {

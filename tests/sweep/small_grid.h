@@ -1,4 +1,4 @@
-// What do the tests of sweeps go over where any grid will do?
+// Which grid do tests of sweeps use where any grid will do?
 #pragma once
 
 #include "sweep/grid.h"

@@ -156,7 +156,7 @@ TEST(Store, DropsRowsOfFilesThatCameOrWent) {
   EXPECT_THAT(store.changed(), testing::UnorderedElementsAre(came, went));
 }
 
-// As another build's executable would have left it.
+// The store as another build's executable would have left it.
 void pretend_another_build(const std::string& path) {
   Database(path).execute("UPDATE rows SET inputs = replace(inputs, '" + program_digest() +
                          "', '0123456789abcdef')");

@@ -137,7 +137,8 @@ TEST(Asked, AreTheMessagesOfExperts) {
   EXPECT_GE(expect_asked_as_issued(change), 8);
 }
 
-// The report counts calls and bytes of what was simulated: on average a call is as large as those asked for.
+// The report counts calls and bytes of the simulation: the mean size of a call equals that of the requested
+// messages.
 TEST(Asked, AreAsLargeAsTheReportSays) {
   for (const Framework framework : kFrameworks) {
     for (int zero = 0; zero <= 3; ++zero) {

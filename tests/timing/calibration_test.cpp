@@ -1,4 +1,4 @@
-// What a plan asks for is measured once, kept, and priced as it was measured.
+// Kernels and messages that a plan needs are measured once, saved, and priced at the measured time.
 #include "calibrate/timing/calibration.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What kernels lose to other ranks is timed beside them, and kept.
+// The slowdown of kernels by concurrent ranks is measured, and saved.
 #include "calibrate/timing/concurrent_load.h"
 
 #include <gmock/gmock.h>

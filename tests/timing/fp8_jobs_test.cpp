@@ -1,4 +1,4 @@
-// What is timed of an fp8 plan: under which precision, and on which numbers.
+// Timed kernels of an fp8 plan: under which precision, and with which numbers?
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ TEST(Fp8Jobs, KeepProductsOfBf16ApartFromThoseOfFp8) {
   EXPECT_GE(heads, 2);
 }
 
-// As far as rows are full: experts' may lie side by side.
+// Only as far as rows are full: experts' rows may be adjacent.
 bool covers(const kernels::Tensor& filled, const kernels::Tensor& operand) {
   const auto begin = [](const kernels::Tensor& view) { return reinterpret_cast<std::uintptr_t>(view.data); };
   const auto end = [&](const kernels::Tensor& view) {

@@ -1,4 +1,4 @@
-// What a grid times is what scenarios of its widths ask for.
+// A grid times the kernels that scenarios of its widths need.
 #include "calibrate/timing/grid.h"
 
 #include <gmock/gmock.h>

@@ -62,7 +62,7 @@ class PacedStream : public kernels::Stream {
   std::deque<std::function<void()>> held_back_;
 };
 
-// One whose every launch waits for what is before it.
+// A stream whose every launch waits for earlier work.
 class WaitingStream : public PacedStream {
  public:
   explicit WaitingStream(int& holds) : PacedStream(false), holds_(holds) {}

@@ -1,4 +1,4 @@
-// Messages are timed in every group that can be formed, and what was measured is what they cost.
+// Messages are timed in every possible group, and their price is the measured time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

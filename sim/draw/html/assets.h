@@ -1,4 +1,4 @@
-// The files of this folder that go into a page.
+// The files of this folder that are included in a page.
 #pragma once
 
 #include <string_view>

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMoments = 480;
 constexpr std::size_t kMaxDrawnRanks = 8;
 
-// The most in each of kMoments equal parts of the iteration; what holds at its begin counts.
+// The maximum in each of kMoments equal parts of the iteration, including the value at the part's begin.
 std::vector<std::int64_t> highest(const std::vector<MemoryPoint>& curve, double floor_bytes, double end_s) {
   std::vector<double> most(kMoments, -1);
   double now = 0;

@@ -16,7 +16,7 @@ std::string joined(const std::vector<std::string_view>& parts) {
   return text;
 }
 
-// Scripts of ours do not contain the end of a script element; a comment of theirs could.
+// Our scripts must not contain the end tag of a script element, not even in a comment.
 std::string policy(const Page& page, const std::string& script, const std::string& style) {
   return fmt::format(
       "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src {}; "

@@ -1,4 +1,4 @@
-// Which SHA-256 has a text? Content security policies name inline scripts by it.
+// What is the SHA-256 of a text? Content security policies name inline scripts by it.
 #pragma once
 
 #include <string>

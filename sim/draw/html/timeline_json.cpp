@@ -15,8 +15,8 @@ using Json = nlohmann::ordered_json;
 using Numbers = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMaxSpans = 400'000;
-constexpr std::size_t kMaxReplicas = 32;  // rows; beyond, one for each pipeline rank
-constexpr double kTicks = 1e8;            // about as many in an iteration
+constexpr std::size_t kMaxReplicas = 32;  // rows; with more replicas, one row for each pipeline rank
+constexpr double kTicks = 1e8;            // approximate number in an iteration
 
 // A power of ten, so that equal times stay equal.
 double tick_of(double step_time_s) {
@@ -103,7 +103,7 @@ Json idle_json(const TimelineRank& rank, const RankOps& ops, const Report& repor
   return json;
 }
 
-// All that were walked where they are few: replicas differ when a part is slow.
+// All ranks of the timeline where they are few: replicas differ when a part is slow.
 std::vector<const TimelineRank*> rows_of(const Timeline& timeline) {
   std::map<int, const TimelineRank*> first;
   for (const TimelineRank& rank : timeline.ranks) first.emplace(rank.instance.pipeline_rank, &rank);

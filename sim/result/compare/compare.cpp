@@ -7,7 +7,7 @@ namespace rehearse {
 
 namespace {
 
-// Of the plan, what is derived from others of its fields says nothing new.
+// Fields of the plan that follow from others add no information.
 bool is_derived(const std::string& field) {
   return field == "microbatches";
 }
@@ -30,7 +30,7 @@ std::vector<Otherwise> find_otherwise(const Json& a, const Json& b) {
   return found;
 }
 
-// What names a run, where it is there.
+// Checks the names of a run, where present.
 void require_names(const JsonReader& report) {
   for (const char* field : {"source", "engine"})
     if (report.has(field)) report.text(field);
@@ -38,7 +38,7 @@ void require_names(const JsonReader& report) {
     if (report.has(part) && report.object(part).has("name")) report.object(part).text("name");
 }
 
-// Quantities of a kind ("bubble_fraction") stand together, at the place of the first.
+// Groups quantities of a kind ("bubble_fraction"), at the place of the first.
 void group(std::vector<Quantity>& quantities) {
   std::map<std::string, std::size_t> place;
   const auto kind = [](const Quantity& quantity) { return quantity.name.substr(0, quantity.name.find('.')); };

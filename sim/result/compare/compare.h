@@ -1,4 +1,4 @@
-// How far apart are two runs, quantity by quantity?
+// How far do two runs differ, quantity by quantity?
 #pragma once
 
 #include <optional>
@@ -24,12 +24,12 @@ struct QuantityPair {
   bool comparable =
       true;  // false: of different amounts of work, shown side by side alone and held by no gate
 
-  // a / b - 1: the error of a prediction a against a measurement b. 0 when both are 0; nothing when only b
-  // is, a side lacks it, or the two cannot be compared.
+  // a / b - 1: the error of a prediction a against a measurement b. It is 0 when both are 0. Nothing when
+  // only b is 0, a side lacks the quantity, or the two cannot be compared.
   std::optional<double> error() const;
 };
 
-// Something that is not the same in both: "plan.vpp", "model.name", ...
+// A field that differs: "plan.vpp", "model.name", ...
 struct Otherwise {
   std::string field;
   Json a, b;
@@ -38,13 +38,13 @@ struct Otherwise {
 struct ReportComparison {
   ComparedRun a, b;
   std::vector<Otherwise> otherwise;
-  std::vector<QuantityPair> pairs;  // in the order of a, then what only b has
+  std::vector<QuantityPair> pairs;  // in the order of a, then those that only b has
 };
 
-// InputError, naming the file, when a report lacks what every report has.
+// InputError, naming the file, when a report lacks a required field.
 ReportComparison compare_runs(ComparedRun a, ComparedRun b);
 
-// The run of a report that was read or made; with a timeline, its quantities too.
+// The run of a report that was read or made; with a timeline, it has the timeline's quantities too.
 ComparedRun compared_run(const std::string& name, Json report, const Timeline* timeline = nullptr,
                          const Schedule* schedule = nullptr);
 

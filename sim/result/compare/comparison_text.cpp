@@ -35,7 +35,7 @@ std::string error_text(const QuantityPair& pair) {
   return error ? fmt::format("{:+.1f} %", 100 * *error) : "-";
 }
 
-// What the difference makes of the step time of b, or of a share in points.
+// The difference relative to the step time of b, or in points for a share.
 std::string weight_text(const QuantityPair& pair, double step_b) {
   if (!pair.a || !pair.b) return "";
   const double difference = *pair.a - *pair.b;
@@ -48,7 +48,7 @@ bool worth_a_line(const QuantityPair& pair) {
   return pair.a.value_or(0) != 0 || pair.b.value_or(0) != 0;
 }
 
-// Reports written before it was in them have none.
+// Null for older reports, which have no verdict.
 Json verdict_of(const ComparedRun& run) {
   return run.report.value("memory", Json::object()).value("verdict", Json());
 }

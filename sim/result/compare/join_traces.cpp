@@ -4,7 +4,7 @@ namespace rehearse {
 
 namespace {
 
-// The number becomes the place of `side` (0 or 1) in a pair of its own.
+// Renumbers so that the two sides do not collide: number n of `side` (0 or 1) becomes 2 n + side.
 void pair_up(Json& event, const char* key, int side) {
   const auto number = event.find(key);
   if (number == event.end() || !number->is_number_integer()) return;

@@ -1,4 +1,4 @@
-// How do two runs stand side by side in Perfetto? One trace that holds both, rank beside rank.
+// How are two runs shown side by side in Perfetto? In one trace with both, rank beside rank.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-// Chrome JSON with the events of both: rank r of the first as process 2 r, of the second as 2 r + 1, the
-// processes called "NAME rank r (...)"; flows stay apart. InputError when an event is none.
+// Chrome JSON with the events of both: rank r of the first as process 2 r, of the second as 2 r + 1.
+// Processes are called "NAME rank r (...)"; flows stay separate. InputError for an invalid event.
 Json join_traces(const Json& first, const std::string& first_name, const Json& second,
                  const std::string& second_name);
 

@@ -13,7 +13,7 @@ namespace rehearse {
 
 namespace {
 
-// Parts of a time may be negative by rounding.
+// Components of a time may be negative by rounding.
 constexpr Bounds kParts{Dimension::seconds, -1e-6, 1e30};
 constexpr Bounds kSizes{Dimension::bytes, 0, 1e24};
 constexpr Bounds kShares{Dimension::one, 0, 1e6};
@@ -75,7 +75,7 @@ std::int64_t rank_of(const JsonReader& rank) {
   return rank.integer("rank", 0, std::numeric_limits<int>::max());
 }
 
-// The grid of ranks, as far as the report's plan says it.
+// The grid of ranks, from the degrees in the report's plan.
 RankGrid grid_of(const JsonReader& plan) {
   const auto degree = [&](const char* key) { return static_cast<int>(plan.integer_or(key, 1, 1, 1 << 20)); };
   Plan grid;

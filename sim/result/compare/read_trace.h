@@ -1,4 +1,4 @@
-// What run does a trace show? The way back from write_chrome_trace().
+// Which run does a trace show? The inverse of write_chrome_trace().
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ struct RecordedRun {
   Json report;        // rehearse.report/1
 };
 
-// Whether the JSON is a Chrome trace, of whatever program.
+// Whether the JSON is a Chrome trace, by any program.
 bool is_trace(const Json& json);
 
 // InputError, naming file and event, unless the trace is one that write_chrome_trace() wrote.
 RecordedRun read_trace(const Json& trace, const std::string& file);
 
-// Of a rehearse.report/1 what pictures and titles say: names, degrees, schedule, rates, bubble.
+// The fields of a rehearse.report/1 that pictures and titles show: names, degrees, schedule, rates, bubble.
 Report read_report_head(const JsonReader& report);
 
 }  // namespace rehearse

@@ -16,7 +16,7 @@ struct Variant {
   Recompute recompute;
 };
 
-// What a whole stage saves for one microbatch, and the FLOPs over those of the model.
+// Activations that a whole stage saves for one microbatch, and the FLOPs relative to the model's.
 void add_variant(Lines& text, const Explained& run, const Variant& variant) {
   Plan plan = run.report.plan;
   plan.recompute = variant.recompute;

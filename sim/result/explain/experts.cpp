@@ -13,7 +13,7 @@ namespace rehearse {
 
 namespace {
 
-// Kernels of `run.kernels` that a block runs once a layer, and of which `picks` is true.
+// Seconds of the kernels of `run.kernels` that a block runs once a layer and `picks` selects.
 template <typename Picks>
 double seconds_of(const Explained& run, const std::string& block, const Picks& picks) {
   double seconds = 0;

@@ -1,4 +1,4 @@
-// What does a term of parallel training mean, with the numbers of this very plan?
+// What does a term of parallel training mean, with the numbers of this plan?
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace rehearse {
 
-// A run to explain things with.
+// The run that is explained.
 struct Explained {
   const Report& report;
   const Work& work;
   const Schedule& schedule;
-  std::vector<KernelTime> kernels = {};  // of `stage`, the one that computes longest
+  std::vector<KernelTime> kernels = {};  // of `stage`, the one with the longest compute time
   int stage = 0;
 };
 

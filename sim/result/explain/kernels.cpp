@@ -27,7 +27,7 @@ double all_runs_s(const KernelTime& kernel) {
   return kernel.runs * kernel.seconds;
 }
 
-// TFLOP/s of a GEMM, GB/s of what is bound by memory, and of a collective bytes of its buffer.
+// TFLOP/s of a GEMM, GB/s of a memory-bound kernel; for a collective, buffer bytes a second.
 std::string rate_of(const KernelTime& kernel) {
   if (!(kernel.seconds > 0)) return "";
   if (kernel.flops > 0) return fmt::format("{:7.1f} TFLOP/s", kernel.flops / kernel.seconds / 1e12);

@@ -9,7 +9,7 @@ namespace rehearse {
 
 namespace {
 
-// Bytes that one rank sends for the collectives of these kernels, in a ring: (t-1)/t of the buffer, twice
+// Bytes that one rank sends for the collectives of these kernels in a ring: (t-1)/t of the buffer, twice that
 // for an all-reduce.
 double sent_bytes(const std::vector<Kernel>& kernels, int tp) {
   double sum = 0;
@@ -27,7 +27,7 @@ const Block* layer_of(const Work& work) {
   return nullptr;
 }
 
-// The same plan with another ZeRO stage, as the paper has it: nothing offloaded, shards over all replicas.
+// The same plan with another ZeRO stage, as in the paper: no offload, shards over all replicas.
 Plan with_zero(Plan plan, int stage) {
   plan.zero = stage;
   plan.zero_shard = 0;
@@ -44,7 +44,7 @@ std::string explain_tensor(const Explained& run) {
   const double bsh = static_cast<double>(plan.micro_batch * (plan.seq / plan.cp)) *
                      static_cast<double>(run.report.model.hidden);
   Lines text;
-  // Behind attention and behind the MLP; a hybrid's layers have one of both, or a state space.
+  // After attention and after the MLP. A hybrid's layers have one of these, or a state space.
   const bool has_one_part = !run.report.model.pattern.empty();
   const char* const often = has_one_part ? "once" : "twice";
   const int sent = has_one_part ? 4 : 8;

@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// Of one rank.
+// Properties of one rank's order.
 struct Habits {
   int backwards = 0, split = 0, first_split = -1;  // its number among the backwards
   int warm_up = 0;                                 // forwards before the first backward
@@ -69,7 +69,7 @@ std::string table(const RunOrder& run) {
   return text;
 }
 
-// What fills most of each slot: a letter, or "." where the rank idles longest.
+// The pass that takes most of each slot: a letter, or "." where the rank idles longest.
 std::string picture_of(const RankOps& ops, const TimelineRank& rank, double slot_s, int columns) {
   constexpr std::array<char, 5> kLetters = {'F', 'B', 'I', 'W', '.'};
   std::vector<std::array<double, 5>> seconds(static_cast<std::size_t>(columns));

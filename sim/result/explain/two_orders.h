@@ -1,5 +1,4 @@
-// In what does one order of passes differ from another of the same plan? In words, and drawn on one time
-// axis.
+// How does one order of passes differ from another of the same plan? In words, and drawn on one time axis.
 #pragma once
 
 #include <string>
@@ -15,8 +14,8 @@ struct RunOrder {
   const Timeline& timeline;  // its ranks are pipeline ranks, from the first
 };
 
-// Backwards that are split, forwards before the first backward, microbatches that follow each other through a
-// chunk, and idle compute, by rank where ranks differ; then both pictures, one letter for the pass that fills
+// Lists split backwards, forwards before the first backward, consecutive microbatches through a chunk, and
+// idle compute, by rank where ranks differ. Then draws both orders, with one letter for the pass that takes
 // most of its slot. At most `columns` slots.
 std::string two_orders(const RunOrder& ours, const RunOrder& other, int columns = 88);
 

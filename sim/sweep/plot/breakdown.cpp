@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMax = 40;
 
-// All where there is room, else those with a report, the fastest first.
+// All rows if there is room, else those with a report, fastest first.
 std::vector<const PlotRow*> shown(const std::vector<PlotRow>& rows) {
   std::vector<const PlotRow*> chosen;
   for (const PlotRow& row : rows) chosen.push_back(&row);

@@ -17,7 +17,7 @@ bool is_scaling(PlotKind kind) {
   return kind == PlotKind::strong_scaling || kind == PlotKind::weak_scaling;
 }
 
-// The field that curves run along: what the kind is about, else the numbers of which there are most.
+// The field along the x axis: the one that the kind of plot needs, else the numeric field with most values.
 std::size_t running_field(const Grid& grid, PlotKind kind) {
   std::vector<const char*> first;
   if (kind == PlotKind::bubble) first = {"/plan/global_batch", "/plan/micro_batch"};
@@ -70,7 +70,7 @@ class Curves {
   };
 
   bool has_ideal() const { return kind_ == PlotKind::bubble || is_scaling(kind_); }
-  // Bubbles are drawn against the number of microbatches, which the batch decides.
+  // Bubbles are drawn against the number of microbatches, which follows from the batch.
   bool by_microbatches() const { return kind_ == PlotKind::bubble; }
 
   void label(Chart& chart) const {
@@ -135,7 +135,7 @@ class Curves {
         .at[static_cast<std::size_t>(std::ranges::find(values, row.values[running_]) - values.begin())];
   }
 
-  // Of a row without a result: where rows of the same value lie, if they all lie together.
+  // x of a row without a result: that of the rows with the same value, if they all share one.
   std::optional<double> x_of_refused(const PlotRow& refused) const {
     if (!by_microbatches() && !is_scaling(kind_)) return swept_x(refused);
     if (is_scaling(kind_) && grid_.fields[running_].pointer == "/gpus") return swept_x(refused);
@@ -148,7 +148,7 @@ class Curves {
     return found;
   }
 
-  // Curves are told apart by all other fields; weak scaling also by the batch of a GPU.
+  // All other fields distinguish curves; weak scaling also uses the batch of a GPU.
   std::string key_of(const PlotRow& row) const {
     std::set<int> but = {static_cast<int>(running_)};
     const int batch_field = field_at(grid_, "/plan/global_batch");
@@ -182,7 +182,7 @@ class Curves {
     if (by_microbatches()) curve.ideal.points.push_back({own_x(row), 100 * row.ideal_bubble, true, ""});
   }
 
-  // No GPU loses anything when others join it.
+  // Ideal scaling: throughput a GPU is constant.
   static void add_flat(Curve& curve) {
     const ChartPoint& first = curve.measured.points.front();
     if (curve.measured.points.size() < 2) return;

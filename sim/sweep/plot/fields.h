@@ -1,4 +1,4 @@
-// How do the values of a swept field lie along an axis, and how are they called?
+// How are the values of a swept field placed along an axis, and how are they labelled?
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@ namespace rehearse::plot {
 
 struct FieldAxis {
   std::string label;               // "global batch (sequences)"
-  bool numeric = false;            // else its values stand evenly, in the order given
+  bool numeric = false;            // else its values are spaced evenly, in the given order
   bool logarithmic = false;        // numeric, positive, and over more than a factor of four
   std::vector<double> at;          // by value
   std::vector<std::string> texts;  // by value, as the user wrote them
@@ -23,7 +23,7 @@ int field_at(const Grid& grid, const std::string& pointer);
 
 std::string text_of(const Json& value);
 
-// "tp 8, 1f1b" of all fields but `but`: names of schedules and the like stand alone.
+// "tp 8, 1f1b" for all fields except `but`; names such as schedules have no label.
 std::string values_in_words(const std::vector<Json>& values, const Grid& grid, const std::set<int>& but);
 
 }  // namespace rehearse::plot

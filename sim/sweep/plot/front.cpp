@@ -15,10 +15,10 @@ namespace rehearse::plot {
 namespace {
 
 constexpr std::size_t kMaxColours = 6;
-constexpr double kFarthest = 1.5;  // memories of a GPU; what needs more is counted in the note
+constexpr double kFarthest = 1.5;  // memories of a GPU; the note counts rows that need more
 constexpr double kCells = 300;     // along either axis; points that share one are drawn once
 
-// The field that colours the points: of few values, a name rather than a number. -1: none.
+// The field that colours the points: one with few values, preferably names. -1: none.
 int colouring_field(const Grid& grid) {
   int chosen = -1;
   bool is_name = false;
@@ -38,8 +38,8 @@ std::size_t colour_of(const PlotRow& row, const Grid& grid, int field) {
                                   grid.fields[i].values.begin());
 }
 
-// Rows that train on the same number of tokens a GPU compare by step time, others by the time that a GPU
-// takes for a token.
+// Whether all rows train on the same number of tokens a GPU. Such rows compare by step time, others by GPU
+// time a token.
 bool same_work(const std::vector<PlotRow>& rows) {
   constexpr double kRounding = 1e-9;
   double first = 0;

@@ -18,7 +18,7 @@ HeatCell cell_of(const PlotRow& row, const Grid& grid) {
   HeatCell cell;
   cell.hint = hint_of(row, grid);
   cell.fits = row.fits();
-  // A row that failed when it was executed has a report, and no place among the others.
+  // A row that failed in execution has a report, but no rank among the others.
   const bool has_result = row.has_report && row.state != RowState::failed;
   cell.label = has_result                       ? fmt::format("{:.0f}", row.tokens_per_s_per_gpu)
                : row.state == RowState::illegal ? "illegal"
@@ -27,7 +27,7 @@ HeatCell cell_of(const PlotRow& row, const Grid& grid) {
   return cell;
 }
 
-// The two fields with the most values, numbers before names; the later of them lies along x.
+// The two fields with the most values, numbers before names; the later one is x.
 std::pair<std::size_t, std::size_t> axes_of(const Grid& grid) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < grid.fields.size(); ++i) order.push_back(i);

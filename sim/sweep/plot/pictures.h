@@ -6,14 +6,14 @@
 
 namespace rehearse::plot {
 
-// The fields that a curve runs along and that tell curves apart.
+// One field along the x axis; the others distinguish curves.
 Chart make_curves(const Grid& grid, const PlotRows& rows, PlotKind kind);
 std::string draw_heat(const Grid& grid, const PlotRows& rows);
 std::string draw_front(const Grid& grid, const PlotRows& rows);
 std::string draw_breakdown(const Grid& grid, const PlotRows& rows);
 std::string draw_traffic(const Grid& grid, const PlotRows& rows);
 
-// Rows of which neither is both slower and larger than another; by memory.
+// Rows for which no other row is both faster and smaller; by memory.
 std::vector<std::size_t> front_of(const std::vector<PlotRow>& rows);
 
 }  // namespace rehearse::plot

@@ -1,4 +1,4 @@
-// Which picture shows what a sweep found?
+// Which picture shows the results of a sweep?
 #pragma once
 
 #include <optional>
@@ -19,18 +19,22 @@ enum class PlotKind : std::uint8_t {
   heatmap,         // throughput against two fields
   pareto,          // step time (GPU time of a token where batches or GPUs differ) against memory, with the front
                    // that no other plan beats in both
-  breakdown,       // where the step goes, a bar each
-  traffic          // what one GPU sends on each class of link, a bar each
+  breakdown,       // parts of the step time, a bar each
+  traffic          // bytes that one GPU sends on each class of link, a bar each
 };
 std::string to_string(PlotKind kind);  // "step-time"
 const std::vector<PlotKind>& plot_kinds();
 
-// What suits the fields that vary: scaling where GPUs do; bubble where the global batch of a pipeline does; a
-// heat map of two numbers; curves where at most one other field varies beside a number; bars of a few rows
-// without a number; else the front.
+// The kind that suits the varied fields:
+// - GPUs: scaling;
+// - global batch of a pipeline: bubble;
+// - two numbers: heat map;
+// - a number and at most one other field: curves;
+// - a few rows without a number: bars;
+// - otherwise: the front.
 PlotKind choose_plot(const Grid& grid, const PlotRows& rows);
 
-// InputError when nothing varies, or not what the kind needs.
+// InputError when nothing varies, or a field that the kind needs does not.
 void require_fields(const Grid& grid, std::optional<PlotKind> kind);
 
 // Every row is in the picture, drawn or counted in its note. InputError as above.

@@ -13,12 +13,12 @@ namespace rehearse::plot {
 
 namespace {
 
-// Where a field of a report comes from, and how it reads in a title.
+// A fact's place in the report and in the scenario, and its words in a title.
 struct Fact {
   const char* report;
   const char* scenario;
   const char* words;     // {} is the value
-  const char* unspoken;  // a value that goes without saying
+  const char* unspoken;  // a default that is not shown
 };
 constexpr std::array kFacts = {Fact{"/model/name", "/model", "{}", ""},
                                Fact{"/cluster/name", "/cluster", "{}", ""},
@@ -37,7 +37,7 @@ constexpr std::array kFacts = {Fact{"/model/name", "/model", "{}", ""},
                                Fact{"/plan/precision", "/plan/precision", "{}", ""},
                                Fact{"/plan/recompute", "/plan/recompute", "recompute {}", "none"}};
 
-// What all reports agree on, gathered row by row.
+// Facts that all reports have in common, collected row by row.
 class Held {
  public:
   explicit Held(const Grid& grid) {

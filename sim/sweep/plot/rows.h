@@ -1,4 +1,4 @@
-// What of a sweep's rows is drawn, and what do they have in common?
+// Which data of a sweep's rows are drawn, and which facts do all rows share?
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace rehearse::plot {
 
-// Parts of a whole, as a report calls them; the colours tell them apart with any colour vision.
+// Parts of a whole, with a report's names. The colours can be distinguished with any colour vision.
 struct NamedPart {
   const char* key;
   const char* name;
@@ -30,7 +30,7 @@ inline constexpr std::array<NamedPart, 10> kTimeParts = {
      {"exposed_ep", "exposed experts", "#f0e442"},
      {"exposed_offload", "exposed offload", "#8c6bb1"}}};
 
-// Classes of links, as the report's communication table calls what one GPU sends on them.
+// Classes of links, with the names of the report's communication table for the bytes that one GPU sends.
 inline constexpr std::array<NamedPart, 3> kLinkClasses = {{{"gpu_link_bytes", "GPU links", "#56b4e9"},
                                                            {"nic_bytes", "NICs", "#d55e00"},
                                                            {"host_bytes", "host link", "#8c6bb1"}}};
@@ -44,7 +44,7 @@ struct PlotRow {
   bool fastest = false;  // Store::fastest()
   double step_time_s = 0, tokens_per_s_per_gpu = 0, mfu = 0, bubble = 0, ideal_bubble = 0;
   double executed_step_time_s = 0, executed_bubble = 0;  // where the row was executed too
-  double needed_bytes = 0, capacity_bytes = 0;           // of the fullest GPU, by all that lies on it
+  double needed_bytes = 0, capacity_bytes = 0;           // of the fullest GPU, with all its memory
   double gpus = 0, microbatches = 0, global_batch = 0;
   std::array<double, kTimeParts.size()> time_s{};        // by part
   std::array<double, kLinkClasses.size()> sent_bytes{};  // by class of link
@@ -59,10 +59,10 @@ struct PlotRows {
 };
 PlotRows read_rows(const Store& store, const Grid& grid);
 
-// Why a row has no figures: "illegal: ...".
+// The reason why a row has no figures: "illegal: ...".
 std::string refusal(const PlotRow& row);
 
-// "tp 8, mbs 1: 4.12 s, 1990 tokens/s/GPU, idle 8.1 %, 61.2 GB", or why not.
+// "tp 8, mbs 1: 4.12 s, 1990 tokens/s/GPU, idle 8.1 %, 61.2 GB", or the reason why there are no figures.
 std::string hint_of(const PlotRow& row, const Grid& grid);
 
 }  // namespace rehearse::plot

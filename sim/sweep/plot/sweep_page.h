@@ -1,4 +1,4 @@
-// What does a sweep look like as a page that opens anywhere, without a network?
+// How is a sweep shown as a page that opens anywhere, without a network?
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// How is cuBLASLt told of a matrix product? As much of it as kernels/cuda uses, declared as its manual says.
+// How is a GEMM described to cuBLASLt? With the functions that kernels/cuda uses, declared as in the manual.
 #pragma once
 
 #include "cuda_runtime_api.h"

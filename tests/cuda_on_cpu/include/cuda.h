@@ -1,4 +1,4 @@
-// What of CUDA's driver divides a GPU? Green contexts, as its manual declares them.
+// Which part of CUDA's driver divides a GPU? Green contexts, as declared in its manual.
 #pragma once
 
 #include "cuda_runtime_api.h"

@@ -1,4 +1,4 @@
-// What is CUDA's bf16 on the host?
+// How is CUDA's bf16 emulated on the host?
 #pragma once
 
 #include "small_float.h"

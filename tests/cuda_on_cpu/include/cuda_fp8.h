@@ -1,4 +1,4 @@
-// What is CUDA's fp8 on the host?
+// How is CUDA's fp8 emulated on the host?
 #pragma once
 
 #include "small_float.h"

@@ -1,4 +1,4 @@
-// What does a kernel use? Its threads are fibers, its shared memory is that of the one thread of the host
+// How are a kernel's threads emulated? They are fibers. Their shared memory belongs to the one host thread
 // that runs all fibers of a block.
 #pragma once
 
@@ -24,7 +24,7 @@ extern constinit thread_local dim3 blockDim, gridDim;
 
 namespace cuda_on_cpu {
 
-// Waits for the warp, and gives what the lane `other` came with.
+// Waits for the warp, and returns the value of lane `other`.
 std::uint64_t exchanged(unsigned mask, std::uint64_t mine, unsigned other);
 unsigned lane();
 
@@ -109,7 +109,7 @@ cudaError_t cudaFuncSetAttribute(T* kernel, cudaFuncAttribute /*attribute*/, int
 }
 template <typename T>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, T* /*kernel*/) {
-  *attributes = {};  // what the kernel declares is not known here
+  *attributes = {};  // the kernel's own declarations are unknown here
   return cudaSuccess;
 }
 template <typename T>

@@ -1,4 +1,5 @@
-// What does the host ask of CUDA's runtime? As much of it as kernels/cuda uses, declared as its manual says.
+// Which functions of CUDA's runtime does the host call? Those that kernels/cuda uses, declared as in the
+// manual.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// What is imported is written as JSON.
+// The imported result is written as JSON.
 const Target kDeepspeed("deepspeed", [](const std::string& input) {
   const Imported imported = import_deepspeed(JsonReader::open(file_of(input)), 64);
   imported.scenario.dump();

@@ -10,7 +10,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// What stands in one value of a flag or a header; the first line says of which kind it is.
+// The value of a flag or a header; the first line names its kind.
 const Target kExpressions("expressions", [](const std::string& input) {
   const auto [kind, text] = first_line(input);
   if (kind == "bytes") parse_quantity(text, Dimension::bytes);

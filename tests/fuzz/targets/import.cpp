@@ -7,7 +7,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// What stands before the next line of dashes, which is taken from `rest`.
+// The text before the next line of dashes, which is removed from `rest`.
 std::string next_part(std::string& rest) {
   constexpr const char* kBetween = "\n---\n";
   const std::size_t end = rest.find(kBetween);

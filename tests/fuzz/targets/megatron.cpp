@@ -5,7 +5,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// What is imported is written as JSON.
+// The imported result is written as JSON.
 const Target kMegatron("megatron", [](const std::string& input) {
   const Imported imported = import_megatron(input, "train.sh");
   imported.scenario.dump();

@@ -6,7 +6,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// As `validate --nccl` does: the table, its cluster, and what is predicted for its rows.
+// Like `validate --nccl`: the table, its cluster, and the predictions for its rows.
 const Target kNcclTable("nccl_table", [](const std::string& input) {
   static const nccl::Model model = nccl::read_model(nccl::kDefaultModel);
   validate_nccl({file_of(input)}, model);

@@ -14,7 +14,7 @@ void compare(const ComparedRun& run) {
   comparison_json(comparison).dump();
 }
 
-// As `compare` does with a report or a trace, here with itself.
+// Like `compare` with a report or a trace, here with itself.
 const Target kReport("report", [](const std::string& input) {
   const std::string file = file_of(input);
   const Json json = read_json_file(file, kTraceLimits);

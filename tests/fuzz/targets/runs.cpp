@@ -7,7 +7,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// As `validate` does, to the plan of every run and of what its source states.
+// Like `validate`, up to the plan of every run and of its stated part.
 const Target kRuns("runs", [](const std::string& input) {
   constexpr int kMaxReads = 5000;  // changed clusters are kept, and would fill the memory
   static std::optional<Inputs> inputs;

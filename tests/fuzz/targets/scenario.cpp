@@ -6,7 +6,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// As `check` does, to a plan that keeps every rule, with its model, cluster and profile.
+// Like `check`, up to a plan that obeys every rule, with its model, cluster and profile.
 const Target kScenario("scenario", [](const std::string& input) {
   constexpr int kMaxScenarioReads = 5000;  // changed clusters are kept, and would fill the memory
   static std::optional<Inputs> inputs;

@@ -5,7 +5,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// As a plan that has what the file says: its stages, its microbatches, and every check of an order.
+// Uses a plan with the file's stages and microbatches, and runs every check of an order.
 const Target kScheduleCsv("schedule_csv", [](const std::string& input) {
   const std::string file = file_of(input);
   Experiment experiment;

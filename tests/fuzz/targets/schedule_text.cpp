@@ -6,7 +6,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// What is read is written the same again.
+// Reading and writing again gives the same text.
 const Target kScheduleText("schedule_text", [](const std::string& input) {
   const std::string text = write_text(read_text(input, "schedule.txt"));
   if (write_text(read_text(text, "schedule.txt")) != text) std::abort();

@@ -32,7 +32,7 @@ std::string as_written_here(std::string input) {
   return input;
 }
 
-// As `sweep` reads a store that it is to go on with or to merge, a new row among those there.
+// Like `sweep` with a store to continue or to merge; adds a new row to the existing ones.
 const Target kStore("store", [](const std::string& input) {
   static const Folder folder;
   static const Grid grid = {

@@ -7,7 +7,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// A small run, so that what answers a question takes no longer than reading it.
+// A small run, so that computing the answer takes no longer than reading the question.
 GivenFlags small_run() {
   GivenFlags given;
   given.values = {

@@ -5,7 +5,7 @@ namespace rehearse::fuzz {
 
 namespace {
 
-// What is imported is written as JSON.
+// The imported result is written as JSON.
 const Target kTorchtitan("torchtitan", [](const std::string& input) {
   const Imported imported = import_torchtitan(input, "train.toml", 64, 80);
   imported.scenario.dump();

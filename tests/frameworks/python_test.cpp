@@ -231,6 +231,38 @@ TEST(ImportPython, ReadsARecipeOfNemo2) {
               HasSubstr("begins with a configuration that another file makes"));
 }
 
+// Settings of NeMo 2 and of converters that were left out without a word.
+TEST(ImportPython, NamesEachSettingOfARecipe) {
+  ImportRequest request;
+  request.shell.arguments = {"f"};
+  const Imported found = read_launch(
+      "train.py",
+      "from nemo.collections import llm\ndef f():\n"
+      "    recipe = llm.llama3_8b.pretrain_recipe(num_nodes=1)\n"
+      "    recipe.data.packed_sequence_specs = Specs(size=4096)\n"
+      "    recipe.trainer.plugins.fp8_wgrad = False\n    recipe.trainer.plugins.fp8_margin = 0\n"
+      "    recipe.trainer.strategy.ddp = 'pytorch'\n    recipe.trainer.strategy.ckpt_async_save = True\n"
+      "    recipe.trainer.max_steps = 10\n    recipe.trainer.own_setting = 3\n    return recipe\n",
+      request);
+  EXPECT_THAT(found.notes, AllOf(Contains(HasSubstr("data.packed_sequence_specs is ignored")),
+                                 Contains(HasSubstr("mixed_precision.fp8_wgrad false is ignored")),
+                                 Contains(HasSubstr("model.ddp is ignored"))));
+  EXPECT_EQ(fate_of(found, "model.ckpt_async_save"), "free");
+  EXPECT_EQ(fate_of(found, "trainer.max_steps"), "free");
+  EXPECT_EQ(fate_of(found, "trainer.own_setting"), "unknown");
+  const Imported registry =
+      read_launch("config_registry.py",
+                  "from torchtitan import x\ndef f():\n    return "
+                  "Trainer.Config(model_spec=model_registry('8B', converters=[\n"
+                  "        MXFP8LinearConverter.Config(mxfp8_dim1_cast_kernel_choice='cuda', own=1),\n"
+                  "        Float8LinearConverter.Config(emulate=True)]), "
+                  "training=TrainingConfig(max_context_length=8192))\n",
+                  request);
+  EXPECT_THAT(registry.notes, AllOf(Contains(HasSubstr("mxfp8_dim1_cast_kernel_choice\" is ignored")),
+                                    Contains(HasSubstr("converter own 1 is ignored")),
+                                    Contains(HasSubstr("\"float8/emulate\" is ignored"))));
+}
+
 TEST(ImportPython, NamesProgramsThatAreNotRead) {
   EXPECT_THAT(refusal([] {
                 detect_kind({"train.py", "from olmo_core.config import DType\n"});

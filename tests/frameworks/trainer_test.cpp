@@ -138,6 +138,10 @@ TEST(ImportTorchtitan, CountsReplicasAndNamesWhatChangesTheStep) {
             false);
   EXPECT_THAT(read("[debug]\ndeterministic = true\nseed = 1\n").notes,
               Contains(HasSubstr("\"debug/deterministic\" is ignored")));
+  EXPECT_THAT(read("[comm]\nmode = \"fake_backend\"\ntrace_buf_size = 1\n").notes,
+              Contains(HasSubstr("\"comm/mode\" is ignored")));
+  EXPECT_THAT(read("converters = [\"mx\"]\n[mx]\nrecipe_name = \"mxfp8_emulated\"\n").notes,
+              Contains(HasSubstr("\"mx/recipe_name\" is ignored")));
   EXPECT_THAT(read("[float8]\nemulate = true\n").notes, Contains(HasSubstr("\"float8/emulate\" is ignored")));
   EXPECT_EQ(
       read("[experimental]\npipeline_parallel_degree = 2\npipeline_parallel_microbatches = 4\n[training]\n"

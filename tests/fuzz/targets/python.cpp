@@ -10,8 +10,8 @@ void dump(const Imported& found) {
   found.model.dump();
 }
 
-// A registry of torchtitan, a recipe of Megatron-Bridge and one of NeMo 2, whose function is called f: each
-// takes every file that is one.
+// A registry of torchtitan, a recipe of Megatron-Bridge and one of NeMo 2, whose function is called f, and a
+// script of OLMo-core: each takes every file that is one.
 const Target kPython(
     "python",
     [](const std::string& input) {
@@ -21,6 +21,9 @@ const Target kPython(
       takes([&] { dump(import_torchtitan_python(input, "python.py", request, 32)); });
       takes([&] { dump(import_bridge_python(input, "python.py", request)); });
       takes([&] { dump(import_nemo_python(input, "python.py", request)); });
+      takes([&] { dump(import_olmo_core(input, "python.py", request)); });
+      request.shell.arguments.clear();
+      takes([&] { dump(import_olmo_core(input, "python.py", request)); });
     },
     Target::Declares::input);
 

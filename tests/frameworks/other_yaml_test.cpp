@@ -190,7 +190,7 @@ TEST(ImportMaxText, ReadsPipelinesContextsAndReplicas) {
                 .scenario["plan"]["zero_shard"],
             8)
       << "weights are split over the context axis too";
-  EXPECT_THAT(read("").notes, Contains(HasSubstr("across what JAX calls slices")));
+  EXPECT_THAT(read("").notes, Contains(HasSubstr("across JAX's slices")));
   EXPECT_THAT(read("dcn_data_parallelism: 2\n").notes, Not(Contains(HasSubstr("slices"))));
   EXPECT_EQ(read("optimizer_memory_host_offload: true\n").scenario["plan"]["offload"], "optimizer");
   EXPECT_THAT(read("use_iota_embed: true\n").notes, Contains(HasSubstr("use_iota_embed true is ignored")));

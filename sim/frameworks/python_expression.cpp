@@ -195,10 +195,7 @@ class PythonReader {
       if (take("**") || take("*")) name = kPythonSpread;
       const std::size_t begin = at_;
       Json value = expression();
-      if (op(":")) {  // a slice
-        ++depth_;
-        value = give_up();
-      }
+      behind_colons(value);
       if (word("for")) {
         value = comprehension(begin);
         if (joins) name = kPythonSpread;
@@ -207,6 +204,14 @@ class PythonReader {
       if (!take(",") && !op(close) && !ends()) ++at_;
     }
     return all;
+  }
+
+  // The rest of a slice, or of a lambda.
+  void behind_colons(Json& value) {
+    while (take(":")) {
+      ++depth_;
+      value = give_up();
+    }
   }
 
   Json list(const char* close) { return scope_.list(entries(close, true)); }
@@ -254,8 +259,11 @@ class PythonReader {
         entries.push_back({kPythonSpread, expression()});
       } else {
         const Json key = expression();
-        if (take(":"))
-          entries.push_back({key.is_string() ? key.get<std::string>() : key.dump(), expression()});
+        if (take(":")) {
+          Json value = expression();
+          behind_colons(value);
+          entries.push_back({key.is_string() ? key.get<std::string>() : key.dump(), std::move(value)});
+        }
         if (word("for")) {
           at_ = python_outside_brackets(tokens_, at_, [](const PythonToken&) { return false; });
           entries = {{kPythonSpread, python_unknown("for")}};

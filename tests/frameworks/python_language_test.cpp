@@ -143,6 +143,12 @@ TEST(Python, ReadsBracketsAndStarsAlikeEverywhere) {
   EXPECT_EQ(found["a"]["x"], Json::parse("[1, 2]"));
   EXPECT_EQ(found["b"], Json::parse("[3, 4]"));
   EXPECT_EQ(found["n"]["c"], 5);
+  EXPECT_EQ(
+      of("    return C(lambda x: g(x), a=lambda: 1, b=[1, 2][0:1], c={'k': lambda x: x, 'n': 2}['n'], d=3)\n")
+          .size(),
+      6U)
+      << "a lambda is one value, as a slice is";
+  EXPECT_EQ(of("    return C(a=lambda x: g(x), c={'k': lambda x: x, 'n': 2}['n'], d=3)\n")["c"], 2);
   std::string twice = "    a = [1, 2]\n";
   for (int i = 0; i < 60; ++i) twice += "    a = [*a, *a]\n";
   EXPECT_EQ(refusal([&] { of(twice + "    return C(a=len(a))\n"); }), "no error");

@@ -56,7 +56,6 @@ class OlmoCoreNetwork {
     config_["hidden_size"] = hidden_;
     config_["vocab_size"] = size_at(model_, "vocab_size");
     config_["max_position_embeddings"] = positions;
-    config_["normalization"] = "RMSNorm";
     config_["activation"] = "swiglu";
     config_["position_embedding_type"] = has_rotary_ ? "rope" : "none";
     config_["tie_word_embeddings"] = is_on(model_, "tie_word_embeddings");
@@ -109,10 +108,33 @@ class OlmoCoreNetwork {
     for (const char* key : {"dropout", "attention_residual_alpha", "feed_forward_residual_alpha"})
       if (!at(block, key).is_null())
         note(fmt::format("model.block.{} is ignored: no such kernel is counted", key));
-    if (!at(block, "layer_norm").is_object() && at(block, "layer_norm").is_null())
-      note("model.block.layer_norm None is ignored: norms of the branches are counted");
+    known(block, "block",
+          "name sequence_mixer attention layer_norm feed_forward feed_forward_moe dropout "
+          "attention_residual_alpha feed_forward_residual_alpha");
+    norm(at(block, "layer_norm"));
     const std::string mixer = mixer_of(at(block, "sequence_mixer"), index, count);
     return mixer + "+" + mlp_of(block);
+  }
+
+  void known(const Json& part, const char* name, const char* words) {
+    const std::set<std::string> keys = keys_of(words);
+    for (const auto& [key, value] : part.items())
+      if (key != kPythonMadeBy && !keys.contains(key) && !value.is_null())
+        note(fmt::format("{} of the {} is ignored: its effect is not known", key, name));
+  }
+
+  // nn/layer_norm.py: "default" is LayerNorm, with a bias unless told; the others are kinds of RMSNorm.
+  void norm(const Json& norm) {
+    if (norm.is_null())
+      return note("model.block.layer_norm None is ignored: norms of the branches are counted");
+    const std::string name = olmo_core_word(at(norm, "name"));
+    const bool has_bias = at(norm, "bias") != false;
+    const bool is_layer_norm = name.empty() || name == "default";
+    const std::string kind = !is_layer_norm ? "RMSNorm" : has_bias ? "LayerNorm" : "LayerNorm without bias";
+    if (!is_layer_norm && is_on(norm, "bias"))
+      note("the bias of an RMSNorm is ignored: it is counted without");
+    if (!config_.contains("normalization")) config_["normalization"] = kind;
+    if (config_["normalization"] != kind) throw NotRead{"blocks differ in the kind of their norms"};
   }
 
   std::string mixer_of(const Json& mixer, std::int64_t index, std::int64_t count) {
@@ -125,6 +147,13 @@ class OlmoCoreNetwork {
                   {"num_key_value_heads", size_at(mixer, "n_kv_heads", size_at(mixer, "n_heads", 16))}};
     block["head_dim"] =
         size_at(mixer, "head_dim", std::max<std::int64_t>(1, hidden_ / size_at(mixer, "n_heads", 16)));
+    known(mixer, "attention",
+          "name n_heads n_kv_heads head_dim bias gate rope clip_qkv qk_norm dropout use_flash "
+          "backend dtype sliding_window use_head_qk_norm");
+    const std::string type = olmo_core_word(at(mixer, "name"));
+    if (type == "normalized") throw NotRead{"nGPT normalizes its attention"};
+    if (type == "fused")
+      note("fused attention is approximated: a GEMM each is counted for queries, keys and values");
     const bool has_bias = at(mixer, "bias") != false;
     block["qkv_bias"] = block["attention_out_bias"] = has_bias;
     if (at(mixer, "qk_norm").is_object())
@@ -172,6 +201,8 @@ class OlmoCoreNetwork {
     const Json& expand = at(mixer, "expand_v");
     const double ratio = expand.is_number() ? expand.get<double>() : 2;
     if (ratio < 0.01 || ratio > 100) throw NotRead{"expand_v is not known"};
+    known(mixer, "recurrence",
+          "n_heads n_v_heads head_dim expand_v allow_neg_eigval conv_size conv_bias norm_eps dtype");
     if (is_on(mixer, "conv_bias")) note("conv_bias is ignored: the convolution is counted without bias");
     return named("gdn",
                  {{"kind", "gated_delta_rule"},
@@ -194,6 +225,7 @@ class OlmoCoreNetwork {
   }
 
   void activation(const Json& mlp) {
+    known(mlp, "feed_forward", "name hidden_size bias dtype activation");
     const std::string name = olmo_core_word(at(mlp, "activation"));
     if (!name.empty() && name != "silu")
       note(fmt::format("activation {} is approximated: SwiGLU is counted, which has the same GEMMs", name));
@@ -205,6 +237,9 @@ class OlmoCoreNetwork {
                   {"num_experts", size_at(experts, "num_experts", 1)},
                   {"num_experts_per_tok", size_at(at(experts, "router"), "top_k", 1)},
                   {"moe_intermediate_size", size_at(experts, "hidden_size", 256)}};
+    known(experts, "experts",
+          "name num_experts hidden_size capacity_factor router shared_mlp lb_loss_weight "
+          "lb_loss_granularity z_loss_weight scale_loss_by_num_layers dtype");
     const Json& shared = at(experts, "shared_mlp");
     std::int64_t width = 0;
     for (const Json& each : {shared, dense})
@@ -240,6 +275,7 @@ class OlmoCoreNetwork {
     for (const auto& [key, value] : model_.items())
       if (!read.contains(key) && !value.is_null())
         note(fmt::format("model.{} is ignored: the network is counted without it", key));
+    known(at(model_, "lm_head"), "head", "name layer_norm bias dtype loss_implementation");
     if (is_on(at(model_, "lm_head"), "bias")) config_["head_bias"] = true;
   }
 

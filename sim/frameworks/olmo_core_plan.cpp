@@ -166,9 +166,10 @@ class OlmoCore {
     if (shards && copies > 1) plan_["zero_shard"] = shard * cp_;
     if (name == "ddp") plan_["bucket"] = "104857600B";  // 100 MB (nn/transformer/model.py, apply_ddp)
     if (has("ep_config")) experts(name, shard);
-    if (const std::string wrap = text("dp_config.wrapping_strategy"); wrap == "fine_grained")
+    const std::string wrap = text("dp_config.wrapping_strategy");
+    if (wrap == "fine_grained" || wrap == "blocks")
       from_.note("train_module.dp_config.wrapping_strategy",
-                 "fine_grained is approximated: each block is one unit");
+                 wrap + " is approximated: each block, and the head, is counted as one unit");
     if (const std::int64_t ahead = from_.integer("train_module.dp_config.prefetch_factor", 0); ahead > 1)
       from_.note("train_module.dp_config.prefetch_factor",
                  fmt::format("{} is approximated: the next block alone is counted as gathered ahead", ahead));
@@ -209,6 +210,7 @@ class OlmoCore {
       plan_["recipe"] = "bf16";  // apply_ddp casts the weights themselves
       plan_["grad_reduce"] = plan_["precision"];
     }
+    if (own.find("16") != std::string::npos) plan_["recipe"] = "bf16";  // shards of the model's own type
     float8();
     plan_["clip_grad"] = from_.number("train_module.max_grad_norm", 0);
   }
@@ -336,7 +338,8 @@ class OlmoCore {
                          type == "AdamConfig" || type == "SkipStepAdamConfig";
     const bool compiles = from_.on("train_module.optim.compile");
     plan_["fused_adam"] = compiles || from_.on("train_module.optim.fused");
-    from_.find("train_module.optim.foreach");
+    from_.ignore_unless("train_module.optim.foreach", true,
+                        "a kernel is counted for all tensors of an operation");
     const std::string bare = type.ends_with("Config") ? type.substr(0, type.size() - 6) : type;
     if (!is_adam) {
       const std::string name = bare.starts_with("SkipStep") ? bare.substr(8) : bare;

@@ -227,6 +227,27 @@ TEST(ImportOlmoCore, NamesWhatIsNotCounted) {
   EXPECT_EQ(fate_of(found, "train_module.own_setting"), "unknown");
 }
 
+// A setting of a part of the network has its effect, or is named.
+TEST(ImportOlmoCore, NamesEachSettingOfTheNetwork) {
+  const auto with = [](const std::string& key, const std::string& value) {
+    ImportRequest request = on_gpus(64);
+    request.shell.variables["model." + key] = value;
+    return read_launch("train.py", script(kSharded), request);
+  };
+  EXPECT_EQ(with("block.layer_norm.name", "default").model["normalization"], "LayerNorm without bias");
+  EXPECT_EQ(with("dtype", "bfloat16").scenario["plan"]["recipe"], "bf16");
+  EXPECT_EQ(with("block.name", "peri_norm").model["norm_place"], "both");
+  EXPECT_EQ(with("block.sequence_mixer.n_kv_heads", "8").model["blocks"]["attention"]["num_key_value_heads"],
+            8);
+  for (const char* part : {"block.own", "block.sequence_mixer.own", "block.feed_forward.own", "lm_head.own"})
+    EXPECT_THAT(with(part, "3").notes, Contains(HasSubstr("own of the"))) << part;
+  EXPECT_THAT(with("block.dropout", "0.1").notes, Contains(HasSubstr("model.block.dropout is ignored")));
+  EXPECT_THAT(with("block.feed_forward.activation", "relu").notes,
+              Contains(HasSubstr("activation relu is approximated")));
+  EXPECT_THAT(with("freeze_params", "[a]").notes,
+              Contains(HasSubstr("all parameters are counted as trained")));
+}
+
 // src/scripts/train/OLMo_hybrid/OLMo-hybrid-7B.py: a preset that the script changes.
 TEST(ImportOlmoCore, FollowsChangesOfAPreset) {
   std::string text = script(kSharded);

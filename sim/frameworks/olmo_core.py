@@ -59,7 +59,7 @@ class ExperimentConfig:
         return self
 
 
-# One of many defaults of a run on Ai2's clusters.
+# Nodes of Ai2's clusters have 8 GPUs.
 class BeakerLaunchConfig:
     name: str = "train"
     num_nodes: int = 1
@@ -274,8 +274,8 @@ def configure_default_callbacks(run_name, **others):
     return {}
 
 
-# A script hands in one function that takes its options, one that takes the command line, or, in releases before
-# 2.3, one for each part of the configuration.
+# A script hands in one function. It takes the script's options, or the command line. Older scripts hand in one
+# function for each part of the configuration.
 def main(builder=None, config_builder=None, **settings):
     if builder is not None:
         return builder(Namespace(sequence_length=None), [])

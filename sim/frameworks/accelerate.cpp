@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "frameworks/fsdp_arguments.h"
 #include "frameworks/plan_yaml.h"
 #include "frameworks/torch_defaults.h"
 
@@ -17,54 +18,49 @@ namespace {
 
 constexpr std::int64_t kMaxProcesses = 1 << 24;
 
-// accelerate/commands/config/config_args.py and utils/dataclasses.py of v1.10: what leaves a step as it is.
+// accelerate/commands/config/config_args.py and utils/dataclasses.py of v1.10: keys that leave a step as it is.
 const std::set<std::string>& free_of_accelerate() {
-  static const std::set<std::string> keys = {"compute_environment",
-                                             "debug",
-                                             "downcast_bf16",
-                                             "enable_cpu_affinity",
-                                             "machine_rank",
-                                             "main_process_ip",
-                                             "main_process_port",
-                                             "main_training_function",
-                                             "rdzv_backend",
-                                             "same_network",
-                                             "tpu_env",
-                                             "tpu_use_cluster",
-                                             "tpu_use_sudo",
-                                             "gpu_ids",
-                                             "deepspeed_hostfile",
-                                             "command_file",
-                                             "commands",
-                                             "tpu_name",
-                                             "tpu_zone",
-                                             "mpirun_config",
-                                             "main_process_ipaddress",
-                                             "fsdp_cpu_ram_efficient_loading",
-                                             "fsdp_state_dict_type",
-                                             "fsdp_sync_module_states",
-                                             "fsdp_use_orig_params",
-                                             "fsdp_transformer_layer_cls_to_wrap",
-                                             "deepspeed_multinode_launcher",
-                                             "deepspeed_exclusion_filter",
-                                             "deepspeed_inclusion_filter",
-                                             "zero3_init_flag",
-                                             "zero3_save_16bit_model",
-                                             "log_with",
-                                             "version"};
+  static const std::set<std::string> keys = [] {
+    std::set<std::string> all = {"compute_environment",
+                                 "debug",
+                                 "downcast_bf16",
+                                 "enable_cpu_affinity",
+                                 "machine_rank",
+                                 "main_process_ip",
+                                 "main_process_port",
+                                 "main_training_function",
+                                 "rdzv_backend",
+                                 "same_network",
+                                 "tpu_env",
+                                 "tpu_use_cluster",
+                                 "tpu_use_sudo",
+                                 "gpu_ids",
+                                 "deepspeed_hostfile",
+                                 "command_file",
+                                 "commands",
+                                 "tpu_name",
+                                 "tpu_zone",
+                                 "mpirun_config",
+                                 "main_process_ipaddress",
+                                 "deepspeed_multinode_launcher",
+                                 "deepspeed_exclusion_filter",
+                                 "deepspeed_inclusion_filter",
+                                 "zero3_init_flag",
+                                 "zero3_save_16bit_model",
+                                 "log_with",
+                                 "version"};
+    all.merge(free_of_fsdp("fsdp_"));
+    return all;
+  }();
   return keys;
 }
 
-// With what is counted in their place.
+// With the effect.
 const std::map<std::string, std::string>& ignored_of_accelerate() {
   static const std::map<std::string, std::string> keys = {
-      {"dynamo_config", "the kernel times of the profile are used, without a compiler's fusions"},
-      {"dynamo_backend", "the kernel times of the profile are used, without a compiler's fusions"},
-      {"fsdp_forward_prefetch", "one layer is prefetched"},
-      {"fsdp_min_num_params", "each layer is sharded by itself"},
+      {"dynamo_config", kUncompiled},
+      {"dynamo_backend", kUncompiled},
       {"deepspeed_moe_layer_cls_names", "each layer is gathered by itself"},
-      {"fsdp_ignored_modules", "all parameters are counted as sharded"},
-      {"fsdp_ignored_params", "all parameters are counted as sharded"},
       {"ipex_config", "the GPUs of the cluster are counted"},
       {"use_cpu", "the GPUs of the cluster are counted"},
       {"offload_optimizer_nvme_path", "NVMe is counted as host memory"},
@@ -175,16 +171,10 @@ class AccelerateReader {
       note(key + std::string(" shards within a node: pass --zero-shard, the GPUs of a node"));
     if (is_on(from, "fsdp_offload_params")) {
       plan_["offload"] = "optimizer";
-      note("fsdp_offload_params moves parameters and gradients too: those are counted on the GPU");
+      note(std::string("fsdp_offload_params ") + kOffloadsAll);
     }
     plan_["recompute"] = is_on(from, "fsdp_activation_checkpointing") ? "full" : "none";
-    used("fsdp_auto_wrap_policy");
-    if (const std::string wrap = word_at(from, "fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
-        wrap != "TRANSFORMER_BASED_WRAP" && wrap != "0")
-      note("fsdp_auto_wrap_policy " + wrap + " is ignored: each layer is sharded by itself");
-    used("fsdp_limit_all_gathers");
-    if (word_at(from, "fsdp_limit_all_gathers", "TRUE") != "TRUE")
-      note("fsdp_limit_all_gathers is ignored: two layers at most are counted as gathered at once");
+    for (const CountedKey& each : ignored_of_fsdp()) ignore_unless_counted(from, each);
     for (const char* each : {"fsdp_backward_prefetch", "fsdp_backward_prefetch_policy"}) {
       used(each);
       if (word_at(from, each, "") == "NO_PREFETCH") plan_["prefetch"] = 0;
@@ -193,6 +183,19 @@ class AccelerateReader {
              " BACKWARD_POST is approximated: the next layer is counted as gathered beside "
              "the backward pass of this one");
     }
+  }
+
+  // The command's own prompts write "0" for the first choice.
+  void ignore_unless_counted(const JsonReader& from, const CountedKey& argument) {
+    const std::string key = std::string("fsdp_") + argument.path;
+    used(key);
+    const Json counted = Json::parse(argument.counted);
+    const std::string plain =
+        in_upper_case(counted.is_string() ? counted.get<std::string>() : counted.dump());
+    const std::string word = word_at(from, key.c_str(), plain);
+    const bool is_first = counted.is_string() && word == "0";
+    if (word != plain && !is_first && !word.empty())
+      note(fmt::format("{} {} is ignored: {}", key, word, argument.effect));
   }
 
   void megatron(const JsonReader& from) {

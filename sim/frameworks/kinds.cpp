@@ -105,6 +105,10 @@ Imported of_nemo_python(const LaunchFile& file, const ImportRequest& request, co
   return import_nemo_python(file.text, file.name, request);
 }
 
+Imported of_olmo_core(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  return import_olmo_core(file.text, file.name, request);
+}
+
 // Its modules run Megatron-LM, or torchtitan with that program's sections; the model is a file of its own.
 Imported of_primus(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
   const YamlText yaml = read_yaml(file.text, file.name);
@@ -136,6 +140,7 @@ constexpr std::array kKinds = {
     LaunchKind{Bridge::text, "YAML or a recipe in Python of Megatron-Bridge", of_bridge},
     LaunchKind{Nemo::text, "YAML of NeMo 1", of_dialect<Nemo>},
     LaunchKind{"nemo-2", "a recipe of NeMo 2 in Python", of_nemo_python},
+    LaunchKind{"olmo-core", "a training script of OLMo-core in Python", of_olmo_core},
     LaunchKind{"primus", "an experiment of Primus, for Megatron-LM or torchtitan", of_primus},
     LaunchKind{FlagScale::text, "YAML of FlagScale", of_dialect<FlagScale>},
     LaunchKind{Swift::text, "YAML with Megatron-LM's names and underscores, as of ms-swift",
@@ -158,10 +163,11 @@ DetectedKind of_python(const LaunchFile& file) {
   const std::string kind = kind_of_python(file.text, file.name);
   if (kind.empty())
     throw InputError({file.name, "", "is Python of no supported framework", "",
-                      "a registry of torchtitan, a recipe of Megatron-Bridge or NeMo 2"});
-  return {kind_named(kind), kind == "torchtitan" ? "a registry of torchtitan"
-                            : kind == "nemo-2"   ? "a recipe of NeMo 2"
-                                                 : "a recipe of Megatron-Bridge"};
+                      "a registry of torchtitan, a recipe of Megatron-Bridge or NeMo 2, a script of OLMo-core"});
+  return {kind_named(kind), kind == "torchtitan"  ? "a registry of torchtitan"
+                            : kind == "nemo-2"    ? "a recipe of NeMo 2"
+                            : kind == "olmo-core" ? "a training script of OLMo-core"
+                                                  : "a recipe of Megatron-Bridge"};
 }
 
 // The first letter of the text that is no blank.

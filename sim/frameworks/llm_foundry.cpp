@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "frameworks/fsdp_arguments.h"
 #include "frameworks/optimizer_note.h"
 #include "frameworks/other_yaml.h"
 #include "frameworks/plan_yaml.h"
@@ -32,14 +33,12 @@ constexpr std::array kIgnoredOfMpt = {
     CountedKey{"ffn_config.ffn_act_fn", "null", "GELU is counted, or SiLU in a gated MLP"},
     CountedKey{"additional_train_metrics", "null", "the metrics of llm-foundry's own list are counted"}};
 
-// composer/distributed/dist_strategy.py and utils/parallelism.py (FSDPConfig), at what is counted.
+// composer/distributed/dist_strategy.py and utils/parallelism.py (FSDPConfig), with the counted values.
 constexpr std::array kIgnoredOfFsdp = {
     CountedKey{"activation_cpu_offload", "false", "activations are counted on the GPU"},
     CountedKey{"auto_wrap", "true", "each block is sharded by itself"},
-    CountedKey{"forward_prefetch", "false", "gathers of the forward pass begin as PyTorch's do by default"},
     CountedKey{"backward_prefetch_limit", "1", "one block is gathered ahead"},
     CountedKey{"forward_prefetch_limit", "1", "one block is gathered ahead"},
-    CountedKey{"limit_all_gathers", "true", "two blocks at most are counted as gathered at once"},
     CountedKey{"keep_low_precision_grads", "false", "gradients are counted in fp32"},
     CountedKey{"process_group", "null", "every group is counted as Composer makes it"},
     CountedKey{"te_checkpoint_wrapper", "false", "PyTorch's checkpointing is counted"},
@@ -48,8 +47,7 @@ constexpr std::array kIgnoredOfFsdp = {
 
 // llmfoundry/utils/config_utils.py, TrainConfig.
 constexpr std::array kIgnoredOfTrain = {
-    CountedKey{"compile_config", "null",
-               "the kernel times of the profile are used, without a compiler's fusions"},
+    CountedKey{"compile_config", "null", kUncompiled},
     CountedKey{"tp_config", "null", "no tensor parallelism is counted: pass --tp"},
     CountedKey{"max_split_size_mb", "null", "memory is counted without fragmentation"},
     CountedKey{"expandable_segments", "true", "memory is counted without fragmentation"},
@@ -201,6 +199,7 @@ void add_sharding(PlanYaml& from, Json& plan) {
         "fsdp_config.backward_prefetch BACKWARD_POST, Composer's default, is approximated: the next block is "
         "counted as gathered beside the backward pass of this one, so the step is predicted too fast");
   from.ignore_unless(kIgnoredOfFsdp, "fsdp_config.");
+  from.ignore_unless(ignored_of_fsdp(), "fsdp_config.");
 }
 
 // Of the whole job; a microbatch is never larger than a GPU's part (calculate_batch_size_info).
@@ -251,24 +250,28 @@ std::int64_t gpus_of_wrapper(const Json& yaml) {
 
 // What leaves time and memory of a step as they are.
 const std::set<std::string>& free_of_llm_foundry() {
-  static const std::set<std::string> keys = keys_of(
-      "accumulate_train_batch_on_tokens autoresume callbacks console_log_interval cuda_load_lazy "
-      "data_local data_remote device_eval_batch_size dist_timeout eval_first eval_gauntlet "
-      "eval_interval eval_loader eval_loaders eval_subset_num_batches experiment flatten_metadata "
-      "fsdp_config.load_monolith_rank0_only fsdp_config.load_planner fsdp_config.save_planner "
-      "fsdp_config.sharded_ckpt_prefix_dir fsdp_config.state_dict_type "
-      "fsdp_config.sync_module_states fsdp_config.use_orig_params fsdp_config.verbose global_seed "
-      "icl_seq_len icl_subset_num_batches icl_tasks load_ignore_keys load_path "
-      "load_strict_model_weights load_weights_only log_config log_to_console loggers max_duration "
-      "metadata model.attn_config.alibi_bias_max model.attn_config.rope_dail_config "
-      "model.attn_config.rope_hf_config model.attn_config.rope_theta "
-      "model.attn_config.softmax_scale model.init_config model.init_device model.norm_eps "
-      "model.pretrained model.trust_remote_code model.use_auth_token model.use_cache "
-      "only_composer_checkpoint only_hf_checkpoint optimizer profiler progress_bar "
-      "python_log_level run_name save_filename save_folder save_ignore_keys save_interval "
-      "save_latest_filename save_num_checkpoints_to_keep save_overwrite save_weights_only "
-      "scheduler seed spin_dataloaders tokenizer tokenizer_name train_loader "
-      "train_subset_num_batches variables");
+  static const std::set<std::string> keys = [] {
+    std::set<std::string> all = keys_of(
+        "accumulate_train_batch_on_tokens autoresume callbacks console_log_interval cuda_load_lazy "
+        "data_local data_remote device_eval_batch_size dist_timeout eval_first eval_gauntlet "
+        "eval_interval eval_loader eval_loaders eval_subset_num_batches experiment flatten_metadata "
+        "fsdp_config.load_planner fsdp_config.save_planner "
+        "fsdp_config.sharded_ckpt_prefix_dir "
+        "fsdp_config.verbose global_seed "
+        "icl_seq_len icl_subset_num_batches icl_tasks load_ignore_keys load_path "
+        "load_strict_model_weights load_weights_only log_config log_to_console loggers max_duration "
+        "metadata model.attn_config.alibi_bias_max model.attn_config.rope_dail_config "
+        "model.attn_config.rope_hf_config model.attn_config.rope_theta "
+        "model.attn_config.softmax_scale model.init_config model.init_device model.norm_eps "
+        "model.pretrained model.trust_remote_code model.use_auth_token model.use_cache "
+        "only_composer_checkpoint only_hf_checkpoint optimizer profiler progress_bar "
+        "python_log_level run_name save_filename save_folder save_ignore_keys save_interval "
+        "save_latest_filename save_num_checkpoints_to_keep save_overwrite save_weights_only "
+        "scheduler seed spin_dataloaders tokenizer tokenizer_name train_loader "
+        "train_subset_num_batches variables");
+    all.merge(free_of_fsdp("fsdp_config."));
+    return all;
+  }();
   return keys;
 }
 
@@ -286,7 +289,8 @@ Imported read(const YamlText& yaml, const std::string& file, const ImportRequest
   plan["precision"] = type == types.end() ? "bf16" : type->second;
   add_batch(from, request.gpus > 0 ? request.gpus : gpus, plan);
   plan["clip_grad"] = from.number("algorithms.gradient_clipping.clipping_threshold", 0);
-  from.find("algorithms.gradient_clipping.clipping_type");
+  from.ignore_unless("algorithms.gradient_clipping.clipping_type", "norm",
+                     "the norm of all gradients is counted");
   const std::string optimizer = from.text("optimizer.name");
   const std::string differs =
       optimizer.empty() ? "" : optimizer_note(from.place("optimizer.name"), optimizer);

@@ -18,7 +18,7 @@ constexpr const char* kXla = "the kernels of the profile are counted";
 constexpr const char* kPlainExperts = "experts are counted without it";
 constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"use_iota_embed", "false",
-               "the embedding is counted as a lookup, not as a product with one-hot rows: too fast"},
+               "the embedding is counted as a lookup, not as a GEMM with one-hot rows: too fast"},
     CountedKey{"scan_layers", "true", "a scanned loop and unrolled layers are counted alike"},
     CountedKey{"weight_dtype", "\"float32\"", "parameters and optimizer state are counted in fp32"},
     CountedKey{"grad_dtype", "\"float32\"", "gradients are counted in fp32"},
@@ -58,8 +58,8 @@ constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"use_dpo", "false", "one pass of one model is counted"},
     CountedKey{"use_multimodal", "false", "towers of pictures are not counted"},
     CountedKey{"custom_mesh", "\"\"", "ranks are counted in the order of the axes"},
-    CountedKey{"custom_mesh_and_rule", "\"\"", "axes split what base.yml says"},
-    CountedKey{"logical_axis_rules", "null", "axes split what base.yml says"},
+    CountedKey{"custom_mesh_and_rule", "\"\"", "axes split the dimensions that base.yml names"},
+    CountedKey{"logical_axis_rules", "null", "axes split the dimensions that base.yml names"},
     CountedKey{"mesh_axes", "null", "axes are counted in base.yml's order"},
     CountedKey{"optimize_mesh_for_tpu_v6e", "false", "ranks are counted in the order of the axes"}};
 
@@ -96,8 +96,7 @@ std::int64_t whole_of(double value) {
   return static_cast<std::int64_t>(std::clamp(value, 0.0, 1e12));
 }
 
-// Both meshes of an axis, within a slice and across slices; 0 where one of them is what the others leave
-// (-1).
+// Both meshes of an axis, within a slice and across slices. 0: one of them takes the rest of the GPUs (-1).
 std::int64_t axis(PlanYaml& from, const std::string& name, bool takes_rest = false) {
   std::int64_t size = 1;
   for (const char* mesh : {"ici_", "dcn_"}) {
@@ -186,11 +185,11 @@ void add_model(PlanYaml& from) {
 // fsdp, context and expert.
 struct Mesh {
   std::int64_t tp = 1, pp = 1, cp = 1, ep = 1;
-  std::int64_t shard = 0, copies = 1;  // shard: 0 where it is what the others leave
+  std::int64_t shard = 0, copies = 1;  // shard: 0 where it takes the rest
   std::int64_t gpus = 0;               // 0 where not known
 };
 
-// An axis of -1 beside FSDP's: what the others leave of the GPUs, where both are known.
+// An axis of -1 beside FSDP's takes the rest of the GPUs, where both are known.
 void take_rest(std::int64_t& degree, std::int64_t given, const Mesh& mesh) {
   if (degree > 0) return;
   std::int64_t others = std::max<std::int64_t>(1, times(mesh.shard, mesh.copies));
@@ -216,7 +215,7 @@ Mesh mesh_of(PlanYaml& from, std::int64_t given) {
     from.imported.notes.emplace_back("an axis of -1 takes the GPUs that the others leave: pass --gpus");
   for (std::int64_t* each : {&mesh.tp, &mesh.pp, &mesh.cp, &mesh.ep}) take_rest(*each, given, mesh);
   const std::int64_t split = times(times(mesh.tp, mesh.pp), times(mesh.cp, mesh.ep));
-  if (mesh.copies == 0)  // what the others leave
+  if (mesh.copies == 0)  // the rest
     mesh.copies =
         mesh.shard > 0 && given > 0 ? std::max<std::int64_t>(1, given / times(split, mesh.shard)) : 1;
   const std::int64_t others = times(split, mesh.copies);
@@ -226,7 +225,7 @@ Mesh mesh_of(PlanYaml& from, std::int64_t given) {
       from.find("dcn_data_parallelism") == nullptr || *from.find("dcn_data_parallelism") == -1;
   if (is_rest && mesh.gpus != 1 && from.integer("dcn_fsdp_parallelism", 1) == 1)
     from.imported.notes.emplace_back(
-        "dcn_data_parallelism -1, the default, replicates weights across what JAX calls slices, on GPUs the "
+        "dcn_data_parallelism -1, the default, replicates weights across JAX's slices, on GPUs the "
         "nodes: here they are counted as sharded over all GPUs; pass --zero-shard, the GPUs of a node, for "
         "more "
         "than one");

@@ -11,13 +11,13 @@ namespace rehearse {
 
 namespace {
 
-// nanotron/config/parallelism_config.py, with what is counted.
+// nanotron/config/parallelism_config.py, with the counted values.
 constexpr std::array kIgnoredOfNanotron = {
     CountedKey{"parallelism.tp_recompute_allgather", "true", "gathered inputs are counted as gathered again"},
     CountedKey{"parallelism.moe_layer_recompute", "false", "experts are counted as not recomputed"},
     CountedKey{"parallelism.sequence_parallel_degree", "1", "no further degree is counted"}};
 
-// nanotron's own names of what its Llama is (nanotron/config/models_config.py).
+// nanotron's names of the parts of its Llama (nanotron/config/models_config.py).
 // Its vocabulary is padded, so that each tensor-parallel rank has the same part.
 Json model_of_nanotron(PlanYaml& yaml, std::int64_t tp) {
   const Json* config = yaml.find("model.model_config");

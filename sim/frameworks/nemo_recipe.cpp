@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <array>
+#include <initializer_list>
 #include <map>
 #include <set>
 
@@ -24,15 +26,16 @@ const std::map<std::string, std::string>& networks_of_nemo() {
   return names;
 }
 
-// Of MegatronStrategy, Trainer and its data: what leaves a step as it is.
-bool is_free_of_nemo(const std::string& key) {
-  static const std::set<std::string> keys = {
-      "pipeline_dtype",     "gradient_as_bucket_view", "lazy_init",
-      "megatron_log_level", "setup_optimizers",        "init_model_parallel",
-      "restore_config",     "replace_progress_bar",    "find_unused_parameters",
-      "data_sampler",       "use_te_rng_tracker",      "store_optimizer_states"};
-  return key.starts_with("ckpt_") || key.starts_with("save_") || key.starts_with("progress") ||
-         keys.contains(key);
+// Of a network, which a recipe with other values than its configuration's changes.
+constexpr std::array kShapeOfNemo = {"num_layers",          "hidden_size",      "ffn_hidden_size",
+                                     "num_attention_heads", "num_query_groups", "num_moe_experts",
+                                     "moe_router_topk",     "kv_channels"};
+
+// A section without the keys that other parts read.
+Json without(const Json& section, std::initializer_list<const char*> keys) {
+  Json rest = section.is_object() ? section : Json::object();
+  for (const char* key : keys) rest.erase(key);
+  return rest;
 }
 
 // "run.Config(LlamaModel, ...)" as the object itself.
@@ -67,9 +70,11 @@ class NemoRecipe {
          {std::pair{"global_batch_size", "train"}, {"micro_batch_size", "train"}, {"seq_length", "dataset"}})
       if (data.is_object() && data.contains(key)) sections_[section][key] = data[key];
     if (sections_["model"].contains("seq_length")) sections_["dataset"].erase("seq_length");
-    sections_["optimizer"] = recipe_.value("optim", Json::object()).value("config", Json::object());
-    if (trainer.contains("gradient_clip_val"))
-      sections_["optimizer"]["clip_grad"] = trainer["gradient_clip_val"];
+    const Json optim = recipe_.value("optim", Json());
+    sections_["optimizer"] = optim.is_object() ? optim.value("config", Json::object()) : Json::object();
+    sections_["optim"] = without(optim, {"config"});
+    sections_["data"] = without(data, {"global_batch_size", "micro_batch_size", "seq_length"});
+    sections_["trainer"] = without(trainer, {"strategy", "plugins", "callbacks", "devices", "num_nodes"});
     for (const Json& plugin : list(trainer.value("plugins", Json()))) add_plugin(plugin);
     for (const Json& callback : list(trainer.value("callbacks", Json()))) add_callback(callback);
     if (const Json peft = recipe_.value("peft", Json()); !peft.is_null())
@@ -93,28 +98,21 @@ class NemoRecipe {
     const std::string name = made_by(config);
     const auto known = networks_of_nemo().find(name);
     bool is_changed = false;
-    for (const char* key : {"num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads",
-                            "num_query_groups", "num_moe_experts", "moe_router_topk", "kv_channels"})
-      is_changed = is_changed || sections_["model"].contains(key);
+    for (const char* key : kShapeOfNemo) is_changed = is_changed || sections_["model"].contains(key);
     if (known != networks_of_nemo().end() && !is_changed)
       network = known->second;
     else
       notes.push_back(fmt::format("the network is that of {}{}: pass --model NAME|config.json",
                                   name.empty() ? "another file" : name, is_changed ? ", changed" : ""));
     if (is_changed)
-      for (const char* key : {"num_layers", "hidden_size", "ffn_hidden_size", "num_attention_heads",
-                              "num_query_groups", "num_moe_experts", "moe_router_topk", "kv_channels"})
-        sections_["model"].erase(key);
+      for (const char* key : kShapeOfNemo) sections_["model"].erase(key);
   }
 
   void add_strategy(const Json& strategy) {
-    for (const auto& [key, value] : strategy.items()) {
-      if (key == "ddp" || key == "fsdp" || is_free_of_nemo(key)) continue;
-      sections_["model"][key == "expert_tensor_model_parallel_size" ? "expert_tensor_parallel_size" : key] =
-          value;
-    }
-    const Json ddp = strategy.value("ddp", Json());
-    if (ddp.is_object()) sections_["ddp"] = ddp;
+    for (const auto& [key, value] : strategy.items())
+      if (key != "fsdp" && !value.is_object()) sections_["model"][key] = value;
+    if (const Json ddp = strategy.value("ddp", Json()); ddp.is_object()) sections_["ddp"] = ddp;
+    if (strategy.value("ddp", Json()) == "megatron") sections_["model"].erase("ddp");
     const Json fsdp = strategy.value("fsdp", Json());
     if (fsdp == "megatron") sections_["ddp"]["use_megatron_fsdp"] = true;
     if (fsdp == "pytorch") sections_["ddp"]["use_torch_fsdp2"] = true;
@@ -128,11 +126,6 @@ class NemoRecipe {
     sections_["mixed_precision"] = plugin;
     if (plugin.contains("precision")) sections_["precision"] = plugin["precision"];
     sections_["mixed_precision"].erase("precision");
-    for (const char* key : {"fp8_params", "fp8_wgrad", "fp8_margin", "fp8_amax_history_len",
-                            "fp8_amax_compute_algo", "fp8_multi_head_attention"})
-      sections_["mixed_precision"].erase(key);
-    if (plugin.value("fp8_params", Json(false)) == true)
-      sections_["mixed_precision"]["fp8_param_gather"] = true;
   }
 
   void add_callback(const Json& callback) {
@@ -176,7 +169,7 @@ Imported import_nemo_python(const std::string& text, const std::string& file, co
   YamlText yaml;
   yaml.json = recipe.sections();
   drop_names_of_calls(yaml.json);
-  Imported imported = import_yaml_dialect(yaml_dialect("megatron-bridge"), yaml, file, request);
+  Imported imported = import_yaml_dialect(yaml_dialect("nemo-2"), yaml, file, request);
   imported.notes.insert(imported.notes.begin(), recipe.notes.begin(), recipe.notes.end());
   imported.notes.insert(imported.notes.begin(), found.notes.begin(), found.notes.end());
   if (recipe.gpus > 0 && request.gpus == 0) imported.scenario["gpus"] = recipe.gpus;

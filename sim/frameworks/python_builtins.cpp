@@ -6,12 +6,47 @@
 
 namespace rehearse {
 
+namespace {
+
+constexpr std::int64_t kMaxRange = 4096;
+
+Json every_or_some(bool every, const Json& list) {
+  const Json open = python_unknown(every ? "all()" : "any()");
+  if (!list.is_array()) return open;
+  bool is_open = false;
+  for (const Json& each : list) {
+    const int holds = python_truth(each);
+    if (holds == (every ? 0 : 1)) return !every;
+    is_open = is_open || holds < 0;
+  }
+  return is_open ? open : Json(every);
+}
+
+// "range(end)", "range(begin, end)" and "range(begin, end, step)".
+Json range_of(const std::vector<PythonArgument>& arguments) {
+  std::vector<std::int64_t> numbers;
+  for (const PythonArgument& each : arguments) {
+    const bool is_small =
+        each.value.is_number_integer() && each.value >= -kMaxRange && each.value <= kMaxRange;
+    if (is_small) numbers.push_back(each.value.get<std::int64_t>());
+  }
+  const std::size_t count = arguments.size();
+  if (count < 1 || count > 3 || numbers.size() != count) return python_unknown("range()");
+  const std::int64_t step = count == 3 ? numbers[2] : 1, end = count == 1 ? numbers[0] : numbers[1];
+  if (step == 0) return python_unknown("range()");
+  Json all = Json::array();
+  for (std::int64_t at = count == 1 ? 0 : numbers[0]; step > 0 ? at < end : at > end; at += step)
+    all.push_back(at);
+  return all;
+}
+
+}  // namespace
+
 Json python_builtin(const std::string& name, const std::vector<PythonArgument>& arguments) {
-  static constexpr std::array kOthers = {"isinstance", "hasattr", "str",  "bool",   "list",     "tuple",
-                                         "set",        "sorted",  "any",  "all",    "sum",      "range",
-                                         "enumerate",  "zip",     "map",  "filter", "print",    "type",
-                                         "abs",        "round",   "open", "repr",   "reversed", "issubclass",
-                                         "callable",   "divmod",  "pow",  "vars",   "locals",   "globals"};
+  static constexpr std::array kOthers = {
+      "isinstance", "hasattr",  "str",        "bool",     "list",   "tuple", "set",  "sorted", "sum",
+      "enumerate",  "zip",      "map",        "filter",   "print",  "type",  "abs",  "round",  "open",
+      "repr",       "reversed", "issubclass", "callable", "divmod", "pow",   "vars", "locals", "globals"};
   const auto are_numbers = [&] {
     return std::ranges::all_of(arguments, [](const PythonArgument& each) { return each.value.is_number(); });
   };
@@ -34,6 +69,9 @@ Json python_builtin(const std::string& name, const std::vector<PythonArgument>& 
   if (name == "len")
     return one && arguments[0].value.is_array() ? Json(std::ssize(arguments[0].value))
                                                 : python_unknown("len()");
+  if (name == "all" || name == "any")
+    return one ? every_or_some(name == "all", arguments[0].value) : python_unknown(name + "()");
+  if (name == "range") return range_of(arguments);
   if (std::ranges::find(kOthers, name) != kOthers.end()) return python_unknown(name + "()");
   return Json(Json::value_t::discarded);
 }

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 
 #include "base/utf8.h"
+#include "frameworks/python_operators.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr double kExact = 9007199254740992.0;  // 2^53: doubles hold every integer up to it
 constexpr int kDeepest = 60;
-constexpr const char* kSpread = "**";
-constexpr std::size_t kLongest = 4096;  // letters of a word, values of a list
 
 // The beginning of a text, with no letter cut in two.
 std::string shown(const std::string& text) {
@@ -22,12 +19,6 @@ std::string shown(const std::string& text) {
   std::string begin = text.substr(0, kShown);
   while (!is_utf8(begin)) begin.pop_back();
   return begin;
-}
-
-Json whole_or_real(double value, bool real) {
-  if (!std::isfinite(value)) return python_unknown("overflow");
-  if (real) return value;
-  return std::abs(value) < kExact ? Json(static_cast<std::int64_t>(value)) : python_unknown("overflow");
 }
 
 Json number_of(std::string text) {
@@ -40,72 +31,6 @@ Json number_of(std::string text) {
   if (const auto [at, error] = std::from_chars(text.data(), end, real); error == std::errc() && at == end)
     return real;
   return python_unknown(text);
-}
-
-Json computed(const Json& a, const std::string& op, const Json& b) {
-  const bool numbers = a.is_number() && b.is_number();
-  const auto is_long = [](const Json& each) {
-    return (each.is_string() && each.get_ref<const std::string&>().size() > kLongest) ||
-           (each.is_array() && each.size() > kLongest);
-  };
-  if (is_long(a) || is_long(b)) return python_unknown("a long value");
-  if (op == "+" && a.is_string() && b.is_string()) return a.get<std::string>() + b.get<std::string>();
-  if (op == "+" && a.is_array() && b.is_array()) {
-    Json both = a;
-    for (const Json& each : b) both.push_back(each);
-    return both;
-  }
-  if (!numbers) return python_unknown(python_text(a) + op + python_text(b));
-  const double x = a.get<double>(), y = b.get<double>();
-  const bool real = a.is_number_float() || b.is_number_float();
-  if (op == "+") return whole_or_real(x + y, real);
-  if (op == "-") return whole_or_real(x - y, real);
-  if (op == "*") return whole_or_real(x * y, real);
-  if (op == "**") return whole_or_real(std::pow(x, y), real || y < 0);
-  if (y == 0) return python_unknown("division by zero");
-  if (op == "/") return whole_or_real(x / y, true);
-  if (op == "//") return whole_or_real(std::floor(x / y), real);
-  return whole_or_real(x - std::floor(x / y) * y, real);
-}
-
-// A field that nothing has set, or the value of a function that is not read.
-bool is_open(const Json& value) {
-  return is_python(value, kPythonUnknown) || is_python(value, kPythonReference) ||
-         (is_python(value, kPythonName) && python_text(value).starts_with('.'));
-}
-
-// Names of other modules are compared by their text: two constants may have one value.
-Json equal(const Json& a, const Json& b) {
-  const auto is_constant = [](const Json& value) {
-    return is_python(value, kPythonName) && python_text(value).find('.') == std::string::npos;
-  };
-  const Json open = python_unknown(python_text(a) + "==" + python_text(b));
-  if (is_open(a) || is_open(b)) return open;
-  if (a == b) return true;
-  const bool mixed = is_python(a, kPythonName) != is_python(b, kPythonName);
-  return mixed || is_constant(a) || is_constant(b) ? open : Json(false);
-}
-
-Json among(const Json& value, const Json& list) {
-  Json found = false;
-  for (const Json& each : list) {
-    const Json same = equal(value, each);
-    if (same == true) return true;
-    if (same != false) found = same;
-  }
-  return found;
-}
-
-Json inverted(const Json& value, bool inverts) {
-  return inverts && value.is_boolean() ? Json(!value.get<bool>()) : value;
-}
-
-Json compared(const Json& a, const std::string& op, const Json& b) {
-  const Json open = python_unknown(python_text(a) + op + python_text(b));
-  if (op == "in" || op == "not in") return b.is_array() ? inverted(among(a, b), op == "not in") : open;
-  if (!a.is_number() || !b.is_number()) return open;
-  const double x = a.get<double>(), y = b.get<double>();
-  return op == "<" ? x < y : op == ">" ? x > y : op == "<=" ? x <= y : x >= y;
 }
 
 class PythonReader {
@@ -140,12 +65,8 @@ class PythonReader {
   Json give_up() {
     --depth_;
     const std::size_t begin = at_;
-    for (int open = 0; !ends(); ++at_) {
-      const PythonToken& token = tokens_[at_];
-      if (token.is("(") || token.is("[") || token.is("{")) ++open;
-      if ((token.is(")") || token.is("]") || token.is("}")) && open-- == 0) break;
-      if (open == 0 && (token.is(",") || token.is(":"))) break;
-    }
+    at_ = python_outside_brackets(tokens_, at_,
+                                  [](const PythonToken& each) { return each.is(",") || each.is(":"); });
     std::string text;
     for (std::size_t i = begin; i < at_ && i < begin + 8; ++i) text += tokens_[i].text;
     return python_unknown(text);
@@ -204,15 +125,15 @@ class PythonReader {
       const Json other = sum();
       const bool differs = op == "!=" || op == "is not";
       if (op == "==" || op == "is" || differs)
-        value = inverted(same(value, other), differs);
+        value = python_inverted(same(value, other), differs);
       else
-        value = compared(value, op, other);
+        value = python_compared(value, op, other);
     }
     return value;
   }
 
   Json same(const Json& a, const Json& b) const {
-    if (!a.is_null() && !b.is_null()) return equal(a, b);
+    if (!a.is_null() && !b.is_null()) return python_equal(a, b);
     const int none = scope_.is_none(a.is_null() ? b : a);
     return none < 0 ? python_unknown(python_text(a) + "==" + python_text(b)) : Json(none == 1);
   }
@@ -221,7 +142,7 @@ class PythonReader {
     Json value = product();
     while (op("+") || op("-")) {
       const std::string each = tokens_[at_++].text;
-      value = computed(value, each, product());
+      value = python_computed(value, each, product());
     }
     return value;
   }
@@ -230,7 +151,7 @@ class PythonReader {
     Json value = sign();
     while (op("*") || op("/") || op("//") || op("%")) {
       const std::string each = tokens_[at_++].text;
-      value = computed(value, each, sign());
+      value = python_computed(value, each, sign());
     }
     return value;
   }
@@ -239,8 +160,8 @@ class PythonReader {
     bool minus = false;
     for (; op("-") || op("+"); ++at_) minus = minus != op("-");
     Json value = parts();
-    while (take("**")) value = computed(value, "**", parts());
-    return minus ? computed(0, "-", value) : value;
+    while (take("**")) value = python_computed(value, "**", parts());
+    return minus ? python_computed(0, "-", value) : value;
   }
 
   Json parts() {
@@ -251,7 +172,8 @@ class PythonReader {
         at_ += 2;
       } else if (op("(")) {
         const int line = tokens_[at_].line;
-        value = scope_.call(value, arguments(), line);
+        ++at_;
+        value = scope_.call(value, entries(")", false), line);
       } else if (take("[")) {
         const Json key = list("]");
         value = scope_.at(value, key.size() == 1 ? key[0] : key);
@@ -261,64 +183,90 @@ class PythonReader {
     }
   }
 
-  std::vector<PythonArgument> arguments() {
+  // Of a call, list, tuple or set up to `close`. What is spread keeps its stars: who takes the values spreads
+  // it. `joins`: the values of "x for y in z" are values of the list.
+  std::vector<PythonArgument> entries(const char* close, bool joins) {
     std::vector<PythonArgument> all;
-    take("(");
-    while (!ends() && !take(")")) {
+    while (!ends() && !take(close)) {
       const bool named = at_ + 1 < tokens_.size() && tokens_[at_].kind == PythonToken::Kind::name &&
                          tokens_[at_ + 1].is("=");
-      const std::string name = named ? tokens_[at_].text : "";
+      std::string name = named ? tokens_[at_].text : "";
       if (named) at_ += 2;
-      const bool spreads = take("**") || take("*");
+      if (take("**") || take("*")) name = kPythonSpread;
+      const std::size_t begin = at_;
       Json value = expression();
-      if (word("for")) give_up_from(value);
-      all.push_back({spreads ? kSpread : name, std::move(value)});
-      if (!take(",") && !op(")") && !ends()) ++at_;
-    }
-    return all;
-  }
-
-  void give_up_from(Json& value) {
-    ++depth_;
-    give_up();
-    value = python_unknown("for");
-  }
-
-  Json list(const char* close) {
-    Json all = Json::array();
-    while (!ends() && !take(close)) {
-      const bool spreads = take("*");
-      Json value = expression();
-      if (spreads && value.is_array()) {
-        for (Json& each : value) all.push_back(std::move(each));
-        if (!take(",") && !op(close) && !ends()) ++at_;
-        continue;
+      behind_colons(value);
+      if (word("for")) {
+        value = comprehension(begin);
+        if (joins) name = kPythonSpread;
       }
-      if (spreads) value = python_unknown("*" + python_text(value));
-      if (word("for") || op(":")) {
-        if (take(":")) expression();
-        give_up_from(value);
-      }
-      all.push_back(std::move(value));
+      all.push_back({std::move(name), std::move(value)});
       if (!take(",") && !op(close) && !ends()) ++at_;
     }
     return all;
   }
 
-  Json map() {
-    const int line = tokens_[at_].line;
-    std::vector<PythonArgument> entries;
+  // The rest of a slice, or of a lambda.
+  void behind_colons(Json& value) {
+    while (take(":")) {
+      ++depth_;
+      value = give_up();
+    }
+  }
+
+  Json list(const char* close) { return scope_.list(entries(close, true)); }
+
+  // "x for y in z if w", whose "x" begins at `begin`: a list, or unknown where z is not known.
+  Json comprehension(std::size_t begin) {
+    const std::size_t close = python_outside_brackets(tokens_, at_, [](const PythonToken&) { return false; });
     ++at_;
+    const std::string name = ends() ? "" : tokens_[at_].text;
+    const bool is_plain = at_ + 1 < tokens_.size() && tokens_[at_ + 1].is_word("in");
+    at_ += 2;
+    const Json values = is_plain && at_ < close ? either() : Json();
+    const std::size_t condition = word("if") ? at_ + 1 : 0;
+    if (condition > 0) at_ = condition, either();
+    Json all = at_ == close && values.is_array() ? Json::array() : python_unknown("for");
+    if (all.is_array()) {
+      bound_.emplace_back(name, nullptr);
+      for (const Json& each : values) {
+        bound_.back().second = each;
+        at_ = condition;
+        const int holds = condition > 0 ? scope_.truth(either()) : 1;
+        at_ = begin;
+        if (holds < 0 || !scope_.may_repeat()) {
+          all = python_unknown("for");
+          break;
+        }
+        if (holds > 0) all.push_back(expression());
+      }
+      bound_.pop_back();
+    }
+    at_ = close;
+    return all;
+  }
+
+  // "{a: b}" and "{**c}", or the values of a set.
+  Json map() {
+    const int line = tokens_[at_++].line;
+    const std::size_t end = python_outside_brackets(
+        tokens_, at_, [](const PythonToken& each) { return each.is(":") || each.is(","); });
+    const bool is_set = !op("}") && !op("**") && (end >= tokens_.size() || !tokens_[end].is(":"));
+    if (is_set) return list("}");
+    std::vector<PythonArgument> entries;
     while (!ends() && !take("}")) {
       if (take("**")) {
-        entries.push_back({kSpread, expression()});
+        entries.push_back({kPythonSpread, expression()});
       } else {
         const Json key = expression();
-        if (take(":"))
-          entries.push_back({key.is_string() ? key.get<std::string>() : key.dump(), expression()});
+        if (take(":")) {
+          Json value = expression();
+          behind_colons(value);
+          entries.push_back({key.is_string() ? key.get<std::string>() : key.dump(), std::move(value)});
+        }
         if (word("for")) {
-          ++depth_;
-          entries = {{kSpread, give_up()}};
+          at_ = python_outside_brackets(tokens_, at_, [](const PythonToken&) { return false; });
+          entries = {{kPythonSpread, python_unknown("for")}};
         }
       }
       if (!take(",") && !op("}") && !ends()) ++at_;
@@ -326,32 +274,57 @@ class PythonReader {
     return scope_.map(entries, line);
   }
 
+  Json name(const std::string& text) const {
+    for (auto bound = bound_.rbegin(); bound != bound_.rend(); ++bound)
+      if (bound->first == text) return bound->second;
+    return scope_.name(text);
+  }
+
+  // "blocks.{i}.x", where the names in braces have known values.
+  Json filled_in(const std::string& text) const {
+    std::string filled;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t open = std::min(text.find('{', at), text.size());
+      filled += text.substr(at, open - at);
+      const std::size_t close = text.find('}', open);
+      if (open == text.size()) break;
+      const Json value = close == std::string::npos ? Json() : name(text.substr(open + 1, close - open - 1));
+      if (!value.is_string() && !value.is_number_integer()) return python_unknown(text);
+      filled += python_text(value);
+      at = close + 1;
+    }
+    return filled;
+  }
+
+  Json words() {
+    std::string text;
+    Json open;
+    for (; !ends() && tokens_[at_].kind == PythonToken::Kind::text; ++at_) {
+      const Json part = tokens_[at_].computed ? filled_in(tokens_[at_].text) : Json(tokens_[at_].text);
+      if (part.is_string()) text += part.get<std::string>();
+      if (!part.is_string()) open = part;
+    }
+    return open.is_null() ? Json(text) : open;
+  }
+
   Json atom() {
     if (ends()) return python_unknown("");
     const PythonToken& token = tokens_[at_];
     if (token.kind == PythonToken::Kind::number) return ++at_, number_of(token.text);
-    if (token.kind == PythonToken::Kind::text) {
-      std::string text;
-      bool open = false;
-      for (; !ends() && tokens_[at_].kind == PythonToken::Kind::text; ++at_) {
-        text += tokens_[at_].text;
-        open = open || tokens_[at_].computed;
-      }
-      return open ? python_unknown(text) : Json(text);
-    }
+    if (token.kind == PythonToken::Kind::text) return words();
     if (token.kind == PythonToken::Kind::name) {
       ++at_;
       if (token.text == "None") return nullptr;
       if (token.text == "True" || token.text == "False") return token.text == "True";
-      return scope_.name(token.text);
+      return name(token.text);
     }
     if (take("[")) return list("]");
     if (op("{")) return map();
     if (take("(")) {
       const std::size_t begin = at_;
-      Json all = list(")");
+      const std::vector<PythonArgument> all = entries(")", false);
       const bool is_tuple = all.size() != 1 || (at_ >= 2 && at_ - 2 >= begin && tokens_[at_ - 2].is(","));
-      return is_tuple ? all : Json(all[0]);
+      return is_tuple ? scope_.list(all) : all[0].value;
     }
     ++at_;
     return python_unknown(token.text);
@@ -360,6 +333,7 @@ class PythonReader {
   const std::vector<PythonToken>& tokens_;
   std::size_t& at_;
   const PythonScope& scope_;
+  std::vector<std::pair<std::string, Json>> bound_;  // by "for" of a list
   int depth_ = 0;
 };
 

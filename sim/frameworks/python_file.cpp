@@ -1,5 +1,7 @@
 #include "frameworks/python_values.h"
 
+#include <algorithm>
+
 namespace rehearse {
 
 // The lines below the one at `at`, which are indented more.
@@ -10,48 +12,48 @@ std::vector<PythonLine> python_block(const std::vector<PythonLine>& lines, std::
   return body;
 }
 
-std::size_t python_head_end(const std::vector<PythonToken>& tokens) {
-  int open = 0;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].is("(") || tokens[i].is("[") || tokens[i].is("{")) ++open;
-    if (tokens[i].is(")") || tokens[i].is("]") || tokens[i].is("}")) --open;
-    if (open == 0 && tokens[i].is(":")) return i + 1;
-  }
-  return tokens.size();
+std::size_t python_head_end(const PythonTokens& tokens) {
+  const std::size_t colon =
+      python_outside_brackets(tokens, 0, [](const PythonToken& each) { return each.is(":"); });
+  return std::min(tokens.size(), colon + 1);
 }
 
 namespace {
 
-// "def f(a, b=1, *, c, **rest):".
-PythonFunction signature(const std::vector<PythonToken>& tokens) {
+// "def f(a, b: int = 1, *c, d, **rest):", one parameter after the other.
+PythonFunction signature(const PythonTokens& tokens) {
   PythonFunction function;
   function.name = tokens[1].text;
   function.line = tokens[0].line;
-  int depth = 0;
-  for (std::size_t i = 3; i < tokens.size() && !(depth == 0 && tokens[i].is(")")); ++i) {
-    if (tokens[i].is("(") || tokens[i].is("[") || tokens[i].is("{")) ++depth;
-    if (tokens[i].is(")") || tokens[i].is("]") || tokens[i].is("}")) --depth;
-    const bool is_name = depth == 0 && tokens[i].kind == PythonToken::Kind::name;
-    if (is_name && (i == 3 || tokens[i - 1].is(","))) function.parameters.push_back(tokens[i].text);
-    if (is_name && tokens[i - 1].is("**")) function.rest = tokens[i].text;
-    if (is_name && tokens[i - 1].is("*")) function.others = tokens[i].text;
-    if (depth != 0 || !tokens[i].is("=") || function.parameters.empty()) continue;
-    std::vector<PythonToken>& fallback = function.defaults[function.parameters.back()];
-    int inside = 0;
-    for (std::size_t j = i + 1; j < tokens.size(); ++j) {
-      if (inside == 0 && (tokens[j].is(",") || tokens[j].is(")"))) break;
-      if (tokens[j].is("(") || tokens[j].is("[") || tokens[j].is("{")) ++inside;
-      if (tokens[j].is(")") || tokens[j].is("]") || tokens[j].is("}")) --inside;
-      fallback.push_back(tokens[j]);
+  for (std::size_t at = 3; at < tokens.size() && !tokens[at].is(")"); ++at) {
+    const std::size_t end =
+        python_outside_brackets(tokens, at, [](const PythonToken& each) { return each.is(","); });
+    const PythonToken& first = tokens[at];
+    const std::string next = at + 1 < end ? tokens[at + 1].text : "";
+    if (first.is("**")) {
+      function.rest = next;
+    } else if (first.is("*")) {
+      function.others = next;
+    } else if (first.kind == PythonToken::Kind::name) {
+      function.parameters.push_back(first.text);
+      const std::size_t equals =
+          python_outside_brackets(tokens, at, [](const PythonToken& each) { return each.is("="); });
+      if (equals < end)
+        function.defaults[first.text] = {tokens.begin() + static_cast<std::ptrdiff_t>(equals) + 1,
+                                         tokens.begin() + static_cast<std::ptrdiff_t>(end)};
     }
+    at = end;
+    if (end >= tokens.size() || tokens[end].nesting() < 0) break;
   }
   return function;
 }
 
 }  // namespace
 
-PythonFile::PythonFile(const std::string& text, const std::string& file, const ShellInputs& inputs)
+PythonFile::PythonFile(const std::string& text, const std::string& file, const ShellInputs& inputs,
+                       const std::string& library)
     : file_(file), given_(inputs.variables) {
+  read(library, "", false);
   for (const auto& [name, source] : inputs.files) read(source, name, false);
   read(text, file, true);
 }
@@ -59,15 +61,46 @@ PythonFile::PythonFile(const std::string& text, const std::string& file, const S
 void PythonFile::read(const std::string& text, const std::string& file, bool own) {
   const std::vector<PythonLine> lines = python_lines(text, file);
   for (std::size_t at = 0; at < lines.size();) {
-    const std::vector<PythonToken>& tokens = lines[at].tokens;
-    if (!tokens[0].is_word("def") || tokens.size() < 4 || lines[at].indent > 0) {
-      globals_.push_back(lines[at++]);
+    const PythonTokens& tokens = lines[at].tokens;
+    const bool names = lines[at].indent == 0 && tokens.size() > 2;
+    if (names && tokens[0].is_word("class")) {
+      read_class(tokens[1].text, python_block(lines, at));
+    } else if (names && tokens[0].is_word("def") && tokens.size() > 3) {
+      PythonFunction function = signature(tokens);
+      function.body = python_block(lines, at);
+      if (own) own_.push_back(function.name);
+      functions_[function.name] = std::move(function);
+    } else {
+      (own ? globals_ : others_).push_back(lines[at++]);
+    }
+  }
+}
+
+void PythonFile::read_class(const std::string& name, const std::vector<PythonLine>& body) {
+  PythonClass& known = classes_[name] = {};
+  PythonFunction::Bound first = PythonFunction::Bound::to_object;
+  for (std::size_t at = 0; at < body.size();) {
+    const PythonTokens& tokens = body[at].tokens;
+    const std::vector<PythonLine> below = python_block(body, at);
+    if (tokens[0].is("@") && tokens.size() > 1) {
+      if (tokens[1].is_word("classmethod")) first = PythonFunction::Bound::to_class;
+      if (tokens[1].is_word("staticmethod")) first = PythonFunction::Bound::no;
       continue;
     }
-    PythonFunction function = signature(tokens);
-    function.body = python_block(lines, at);
-    if (own) own_.push_back(function.name);
-    functions_[function.name] = std::move(function);
+    if (tokens[0].is_word("def") && tokens.size() > 3) {
+      PythonFunction function = signature(tokens);
+      function.body = below;
+      function.first = first;
+      functions_[name + "." + function.name] = std::move(function);
+    } else if (tokens.size() > 2 && tokens[0].kind == PythonToken::Kind::name && tokens[1].is(":")) {
+      const std::size_t equals =
+          python_outside_brackets(tokens, 2, [](const PythonToken& each) { return each.is("="); });
+      known.fields.emplace_back(tokens[0].text, PythonTokens());
+      if (equals + 1 < tokens.size())
+        known.fields.back().second.assign(tokens.begin() + static_cast<std::ptrdiff_t>(equals) + 1,
+                                          tokens.end());
+    }
+    first = PythonFunction::Bound::to_object;
   }
 }
 

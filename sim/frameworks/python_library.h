@@ -12,6 +12,7 @@ namespace rehearse {
 
 struct PythonLibraryFunction {
   Json value;                                     // "()" names the class of an object
+  std::string calls, first;                       // or another function, with `value` as its arguments
   std::map<std::string, std::string> parameters;  // and the field, "trainer.devices", that each sets
   std::set<std::string> free;                     // parameters that change neither time nor memory
   std::string source;                             // program, commit and files

@@ -15,6 +15,7 @@ namespace {
 constexpr int kMaxWritten = 10'000;
 constexpr int kDeepestObject = 12;
 constexpr std::size_t kMaxObjects = 20'000;
+constexpr std::size_t kMaxSpread = 1024;  // values of one list
 
 // Of a map: words are their own keys, others stand as they print, so that (4, 1) is found by (4, 1).
 std::string key_of(const Json& key) {
@@ -66,25 +67,17 @@ Json PythonObjects::make(const std::vector<PythonArgument>& fields, int line, co
     object.fields[key] = value;
     object.lines[key] = line;
   };
-  for (const PythonArgument& each : fields) {
-    const bool spreads = each.name == kPythonSpread;
-    if (!spreads) {
-      set(each.name.empty() ? std::to_string(position++) : each.name, each.value);
-    } else if (const PythonObject* other = of(each.value); other != nullptr && !other->is_of_function()) {
-      for (const auto& [key, value] : other->fields)
-        if (key != kPythonMadeBy) set(key, value);
-    } else if (each.value.is_array()) {
-      for (const Json& value : each.value) set(std::to_string(position++), value);
-    } else {
+  for (const PythonArgument& each : spread(fields))
+    if (each.name == kPythonSpread)
       set(kPythonSpread, python_unknown(python_text(each.value)));
-    }
-  }
+    else
+      set(each.name.empty() ? std::to_string(position++) : each.name, each.value);
   objects_.push_back(std::move(object));
   return {{kPythonReference, objects_.size() - 1}};
 }
 
 Json PythonObjects::made_of(const Json& tree, int line) {
-  if (!tree.is_object()) return tree;
+  if (!tree.is_object() || is_python(tree, kPythonName)) return tree;
   std::vector<PythonArgument> fields;
   std::string made_by;
   for (const auto& [key, value] : tree.items())
@@ -145,20 +138,26 @@ void PythonObjects::set_at(const Json& map, const Json& key, Json value, int lin
   object->lines[name] = line;
 }
 
-std::vector<PythonArgument> PythonObjects::spread(const std::vector<PythonArgument>& arguments, bool& open) {
+std::vector<PythonArgument> PythonObjects::spread(const std::vector<PythonArgument>& arguments) {
   std::vector<PythonArgument> all;
   for (const PythonArgument& each : arguments) {
     const PythonObject* map = each.name == kPythonSpread ? of(each.value) : nullptr;
-    if (each.name != kPythonSpread) {
-      all.push_back(each);
-    } else if (each.value.is_array()) {
+    if (each.name == kPythonSpread && each.value.is_array() && each.value.size() + all.size() <= kMaxSpread) {
       for (const Json& value : each.value) all.push_back({"", value});
-    } else if (map != nullptr && !map->is_of_function() && !map->fields.contains(kPythonSpread)) {
-      for (const auto& [name, value] : map->fields) all.push_back({name, value});
+    } else if (map != nullptr && !map->is_of_function()) {
+      for (const auto& [name, value] : map->fields)
+        if (name != kPythonMadeBy) all.push_back({name, value});
     } else {
-      open = true;
+      all.push_back(each);
     }
   }
+  return all;
+}
+
+Json PythonObjects::list(const std::vector<PythonArgument>& values) {
+  Json all = Json::array();
+  for (const PythonArgument& each : spread(values))
+    all.push_back(each.name == kPythonSpread ? python_unknown("*" + python_text(each.value)) : each.value);
   return all;
 }
 

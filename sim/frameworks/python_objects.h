@@ -11,10 +11,8 @@ namespace rehearse {
 
 // The field of an object that names the call which made it.
 inline constexpr const char* kPythonMadeBy = "()";
-// The field for "**x" of what is not known.
-inline constexpr const char* kPythonSpread = "**";
-
-// Its fields; "0", "1" are the call's values without a name.
+// Its fields; "0", "1" are the call's values without a name. kPythonSpread stands for "**x" of what is not
+// known.
 struct PythonObject {
   std::map<std::string, Json> fields;
   std::map<std::string, int> lines;
@@ -46,8 +44,9 @@ class PythonObjects {
   // A value of a map or list by its key, or what is not known.
   Json at(const Json& value, const Json& key, const Json* fallback = nullptr);
   void set_at(const Json& map, const Json& key, Json value, int line);
-  // "f(*list, **map)" as if it named each value; `open`: not all of them are known.
-  std::vector<PythonArgument> spread(const std::vector<PythonArgument>& arguments, bool& open);
+  // "f(*list, **map)" as if it named each value. What is not known keeps its stars.
+  std::vector<PythonArgument> spread(const std::vector<PythonArgument>& arguments);
+  Json list(const std::vector<PythonArgument>& values);
   int truth(const Json& value);    // 1, 0, or -1 where that is not known
   int is_none(const Json& value);  // the same
 

@@ -36,8 +36,8 @@ std::string kind_of_python(const std::string& text, const std::string& file) {
   if (has("torchtitan")) return "torchtitan";
   if (has("megatron.bridge")) return "megatron-bridge";
   if (has("nemo.collections")) return "nemo-2";
-  static constexpr std::array kOthers = {std::pair{"olmo_core", "OLMo-core"},
-                                         std::pair{"deepspeed", "DeepSpeed"},
+  if (has("olmo_core")) return "olmo-core";
+  static constexpr std::array kOthers = {std::pair{"deepspeed", "DeepSpeed"},
                                          std::pair{"transformers", "transformers"}};
   for (const auto& [word, program] : kOthers)
     if (has(word))

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <string_view>
 
@@ -125,13 +126,10 @@ class PythonLexer {
         at_ += std::string_view(each).size();
         return;
       }
-    const char letter = peek();
-    if (letter == '(' || letter == '[' || letter == '{') {
-      if (depth_++ == 0) opened_ = line_;
-    } else if ((letter == ')' || letter == ']' || letter == '}') && depth_ > 0) {
-      --depth_;
-    }
-    add(PythonToken::Kind::op, std::string(1, letter), line_);
+    add(PythonToken::Kind::op, std::string(1, peek()), line_);
+    const int nesting = current_.tokens.back().nesting();
+    if (nesting > 0 && depth_ == 0) opened_ = line_;
+    depth_ = std::max(0, depth_ + nesting);
     ++at_;
   }
 
@@ -145,6 +143,31 @@ class PythonLexer {
 };
 
 }  // namespace
+
+int PythonToken::nesting() const {
+  if (is("(") || is("[") || is("{")) return 1;
+  return is(")") || is("]") || is("}") ? -1 : 0;
+}
+
+std::size_t python_outside_brackets(const PythonTokens& tokens, std::size_t begin,
+                                    const std::function<bool(const PythonToken&)>& ends) {
+  int depth = 0;
+  for (std::size_t i = begin; i < tokens.size(); ++i) {
+    const int nesting = tokens[i].nesting();
+    if (depth == 0 && (nesting < 0 || ends(tokens[i]))) return i;
+    depth += nesting;
+  }
+  return tokens.size();
+}
+
+std::size_t python_opening(const PythonTokens& tokens, std::size_t close) {
+  int depth = 0;
+  for (std::size_t i = close; i > 0; --i) {
+    depth -= tokens[i].nesting();
+    if (depth == 0) return i;
+  }
+  return 0;
+}
 
 std::vector<PythonLine> python_lines(const std::string& text, const std::string& file) {
   if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct PythonToken {
 
   bool is(const char* op) const { return kind == Kind::op && text == op; }
   bool is_word(const char* word) const { return kind == Kind::name && text == word; }
+  // 1 of a bracket that opens, -1 of one that closes, 0 of any other.
+  int nesting() const;
 };
 
 // Up to the end of its line, whatever brackets it opens.
@@ -26,5 +29,15 @@ struct PythonLine {
 
 // InputError for strings and brackets that are not closed.
 std::vector<PythonLine> python_lines(const std::string& text, const std::string& file);
+
+using PythonTokens = std::vector<PythonToken>;
+
+// The first token from `begin` on, outside of brackets that open behind it, that `ends` takes or that closes
+// a bracket of before. The number of tokens where there is none.
+std::size_t python_outside_brackets(const PythonTokens& tokens, std::size_t begin,
+                                    const std::function<bool(const PythonToken&)>& ends);
+
+// The bracket that the one at `close` closes; 0 where there is none.
+std::size_t python_opening(const PythonTokens& tokens, std::size_t close);
 
 }  // namespace rehearse

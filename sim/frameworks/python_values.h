@@ -1,9 +1,11 @@
 // Which configuration do the assignments of a Python file build? Nothing is run or imported.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frameworks/imported.h"
@@ -13,19 +15,26 @@
 namespace rehearse {
 
 struct PythonFunction {
+  enum class Bound : std::uint8_t { no, to_object, to_class };
   std::string name;
   std::vector<std::string> parameters;
   std::string others, rest;  // "*args" and "**kwargs" by their names; "" where it has none
-  std::map<std::string, std::vector<PythonToken>> defaults;
+  std::map<std::string, PythonTokens> defaults;
   std::vector<PythonLine> body;
   int line = 0;
+  Bound first = Bound::no;  // of a class: what its first parameter is
+};
+
+// "name: type = value" in the order of the class; values may be absent.
+struct PythonClass {
+  std::vector<std::pair<std::string, PythonTokens>> fields;
 };
 
 // The lines below the one at `at`, which are indented more; `at` moves behind them.
 std::vector<PythonLine> python_block(const std::vector<PythonLine>& lines, std::size_t& at);
 
 // Behind the colon that ends "if x:" and "def f():"; of "if x: y" the statement behind it.
-std::size_t python_head_end(const std::vector<PythonToken>& tokens);
+std::size_t python_head_end(const PythonTokens& tokens);
 
 // A configuration, written out: objects are maps, names of other modules are words, and what is not known is
 // "$" and its text. `lines`: by pointer.
@@ -35,25 +44,31 @@ struct PythonResult {
   std::vector<std::string> notes;
 };
 
-// Functions of a file, and of those that the user names.
+// Functions of a file, of those that the user names, and of `library`, a description of the program's own.
 class PythonFile {
  public:
-  PythonFile(const std::string& text, const std::string& file, const ShellInputs& inputs);
+  PythonFile(const std::string& text, const std::string& file, const ShellInputs& inputs,
+             const std::string& library = "");
 
   // By their order; those that begin with '_' help others.
   const std::vector<std::string>& functions() const { return own_; }
-  // What the function returns. InputError where there is no such function.
-  PythonResult call(const std::string& name);
+  bool has(const std::string& function) const { return functions_.contains(function); }
+  // What the function returns; "Class.function" of a class. InputError where there is no such function.
+  PythonResult call(const std::string& name) const;
+  // What the file does as a script: the object that its last statement makes and gives no name.
+  PythonResult run() const;
 
  private:
   friend class PythonRun;
   void read(const std::string& text, const std::string& file, bool own);
+  void read_class(const std::string& name, const std::vector<PythonLine>& body);
 
   std::string file_;
   std::map<std::string, std::string> given_;
-  std::map<std::string, PythonFunction> functions_;
+  std::map<std::string, PythonFunction> functions_;  // those of classes as "Class.function"
+  std::map<std::string, PythonClass> classes_;
   std::vector<std::string> own_;
-  std::vector<PythonLine> globals_;
+  std::vector<PythonLine> others_, globals_;  // of other files, and of this one
 };
 
 }  // namespace rehearse

@@ -7,6 +7,7 @@
 #include "frameworks/imported.h"
 #include "frameworks/optimizer_note.h"
 #include "frameworks/toml_text.h"
+#include "frameworks/torch_defaults.h"
 #include "frameworks/torchtitan_keys.h"
 #include "frameworks/torchtitan_stages.h"
 
@@ -91,7 +92,7 @@ class TorchtitanReader {
     if (norm != "rmsnorm") note("\"model/norm_type\" " + norm + " is ignored: norms are RMSNorm");
   }
 
-  // Of linear layers (torchtitan/components/quantization/); what they leave out of experts is bf16.
+  // Of linear layers (torchtitan/components/quantization/). Experts stay in bf16 where no converter names them.
   void converters(const JsonReader& model) {
     static const std::vector<std::string> known = {"float8",
                                                    "mx",
@@ -288,8 +289,7 @@ class TorchtitanReader {
     if (from.choice_or("mixed_precision_reduce", false, narrow)) plan_["grad_reduce"] = "bf16";
     if (from.boolean_or("enable_cpu_offload", false)) {
       plan_["offload"] = "optimizer";
-      note(
-          "\"training/enable_cpu_offload\" moves parameters and gradients too: those are counted on the GPU");
+      note(std::string("\"training/enable_cpu_offload\" ") + kOffloadsAll);
     }
     plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMaxClipGrad);
     if (from.choice_or("dtype", false, narrow)) plan_["recipe"] = "bf16";

@@ -103,7 +103,11 @@ constexpr std::array kSections = {
 
 // Sections and keys that leave time and memory of a step as they are.
 constexpr std::array kFree = {"checkpoint",
-                              "comm",
+                              "comm.init_timeout_seconds",
+                              "comm.save_traces_file_prefix",
+                              "comm.save_traces_folder",
+                              "comm.trace_buf_size",
+                              "comm.train_timeout_seconds",
                               "debug.deterministic_warn_only",
                               "debug.enable_structured_logging",
                               "debug.moe_force_load_balance",
@@ -153,6 +157,7 @@ constexpr const char* kDeterministic = "the faster kernels, which are not determ
 constexpr std::array kIgnored = {
     Ignored{"activation_checkpoint/per_op_sac_force_recompute_mm_shapes_by_fqns", R"(["moe.router.gate"])",
             "every second GEMM is recomputed, whatever its shape"},
+    Ignored{"comm/mode", "\"default\"", "every rank is counted, and every message"},
     Ignored{"compile/backend", "\"inductor\"", kCompiler},
     Ignored{"compile/enable_passes", "false", kCompiler},
     Ignored{"compile/graph_passes", "[]", kCompiler},
@@ -184,6 +189,8 @@ constexpr std::array kIgnored = {
             "scales are computed from the tensor that they scale"},
     Ignored{"float8/scaling_type_grad_output", "\"dynamic\"",
             "scales are computed from the tensor that they scale"},
+    Ignored{"mx/recipe_name", "\"mxfp8_cublas\"", "GEMMs are counted in MXFP8 by cuBLAS"},
+    Ignored{"quantize/linear/mx/recipe_name", "\"mxfp8_cublas\"", "GEMMs are counted in MXFP8 by cuBLAS"},
     Ignored{"mx/use_fp8_dim1_cast_triton_kernel", "true", "the profile's cast kernel is counted"},
     Ignored{"mx/filter_fqns", R"(["output"])", kConverted},
     Ignored{"quantize/linear/mx/filter_fqns", R"(["output"])", kConverted},

@@ -33,7 +33,12 @@ std::string network_of(const std::string& file, const ImportRequest& request) {
   return last == std::string::npos ? folder : function.substr(0, last);
 }
 
-// A registry of torchtitan as sections and keys of its TOML files, and what these cannot say.
+// That a registry has in common with a TOML file.
+constexpr std::array kSectionsOfRegistry = {"training",   "parallelism",  "compile", "optimizer",
+                                            "checkpoint", "lr_scheduler", "metrics", "profiling",
+                                            "debug",      "comm"};
+
+// A registry of torchtitan as sections and keys of its TOML files, and the settings that these lack.
 class Registry {
  public:
   Registry(const Json& config, std::string network, const std::string& file)
@@ -44,8 +49,7 @@ class Registry {
   Json sections() {
     require_trainer();
     for (const char* name : {"training", "parallelism"}) sections_[name] = Json::object();
-    for (const char* name : {"training", "parallelism", "compile", "optimizer", "checkpoint", "lr_scheduler",
-                             "metrics", "profiling", "debug", "comm"})
+    for (const char* name : kSectionsOfRegistry)
       if (config_.contains(name) && config_[name].is_object()) sections_[name] = config_[name];
     batch();
     model();
@@ -72,8 +76,8 @@ class Registry {
            training.contains("num_tokens_per_microbatch_per_dp_rank");
   }
 
-  void ignore(const std::string& what, const std::string& effect) {
-    notes.push_back(fmt::format("{} is ignored: {}", what, effect));
+  void ignore(const std::string& setting, const std::string& effect) {
+    notes.push_back(fmt::format("{} is ignored: {}", setting, effect));
   }
 
   // Trainers of experiments run other passes over the same network; some choose the sharding themselves.
@@ -83,7 +87,7 @@ class Registry {
       if (made.starts_with(other))
         throw InputError({file_, "", "is a configuration whose plan the file does not state", "found " + made,
                           "a function that returns Trainer.Config"});
-    if (made != "Trainer.Config") ignore(made, "what it does otherwise than Trainer.Config is not counted");
+    if (made != "Trainer.Config") ignore(made, "its differences from Trainer.Config are not counted");
   }
 
   void batch() {
@@ -177,14 +181,22 @@ class Registry {
     }
   }
 
-  // Scaled by row unless told, since the registries count tokens; before that by tensor.
+  // Scaled by row unless told, since the registries count tokens; before that by tensor. Of MXFP8's keys the
+  // recipe is read like Float8's.
   void say_scaling(const Json& converter) {
+    const bool is_mx = made_by(converter).starts_with("MX");
     Json& float8 = sections_["float8"];
     if (float8.is_null()) float8 = Json::object();
     if (counts_tokens_) float8["recipe_name"] = "rowwise";
-    for (const char* key : {"recipe_name", "enable_fsdp_float8_all_gather", "filter_fqns",
-                            "precompute_float8_dynamic_scale_for_fsdp"})
-      if (converter.contains(key) && !converter[key].is_null()) float8[key] = converter[key];
+    Json& section = is_mx ? sections_["quantize"]["linear"]["mx"] : float8;
+    const char* const name = is_mx ? "quantize.linear.mx" : "float8";
+    for (const auto& [key, value] : converter.items()) {
+      if (key == kPythonMadeBy || key == "fqns" || value.is_null()) continue;
+      if (is_torchtitan_key(name, key))
+        section[key] = value;
+      else
+        ignore(fmt::format("converter {} {}", key, value.dump().substr(0, 100)), "its effect is not known");
+    }
     if (converter.contains("fqns"))
       ignore("converter fqns " + converter["fqns"].dump().substr(0, 200),
              "all linear layers but the output are counted as converted");
@@ -249,19 +261,8 @@ class Registry {
     static const std::set<std::string> free = {
         "dataloader", "dump_folder", "hf_assets_path", "tokenizer",    "validator", "profiler",
         "()",         "job",         "validation",     "print_config", "0"};
-    static const std::set<std::string> read = {"training",
-                                               "parallelism",
-                                               "compile",
-                                               "optimizer",
-                                               "checkpoint",
-                                               "lr_scheduler",
-                                               "metrics",
-                                               "profiling",
-                                               "debug",
-                                               "comm",
-                                               "model_spec",
-                                               "model_converters",
-                                               "activation_checkpoint"};
+    std::set<std::string> read = {"model_spec", "model_converters", "activation_checkpoint"};
+    read.insert(kSectionsOfRegistry.begin(), kSectionsOfRegistry.end());
     for (const auto& [key, value] : config_.items()) {
       if (free.contains(key) || read.contains(key) || value.is_null()) continue;
       const std::string made = made_by(value);

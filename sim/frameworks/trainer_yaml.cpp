@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "frameworks/fsdp_arguments.h"
 #include "frameworks/optimizer_note.h"
 #include "frameworks/plan_yaml.h"
 #include "frameworks/torch_defaults.h"
@@ -18,7 +19,6 @@ namespace {
 constexpr const char* kOneModel = "one pass of one model is counted";
 constexpr const char* kAllTrained = "all parameters are counted as trained";
 constexpr const char* kWideWeights = "weights are counted unquantized";
-constexpr const char* kNoCompiler = "the kernel times of the profile are used, without a compiler's fusions";
 constexpr const char* kOwnKernels = "the kernels of the profile are counted";
 
 // transformers/training_args.py, LLaMA-Factory's hparams and axolotl's configuration reference, with the
@@ -42,7 +42,8 @@ constexpr std::array kIgnoredOfTrainers = {
     CountedKey{"flash_attn_rms_norm", "false", kOwnKernels},
     CountedKey{"flash_attn_fuse_mlp", "false", kOwnKernels},
     CountedKey{"cut_cross_entropy", "false", "the logits of all tokens are counted at once: more memory"},
-    CountedKey{"torch_compile", "false", kNoCompiler},
+    CountedKey{"torch_compile", "false", kUncompiled},
+    CountedKey{"resize_token_embeddings_to_32x", "false", "the vocabulary of --model is counted"},
     CountedKey{"unfrozen_parameters", "null", kAllTrained},
     CountedKey{"freeze_trainable_layers", "null", kAllTrained},
     CountedKey{"freeze_trainable_modules", "null", kAllTrained},
@@ -61,12 +62,6 @@ constexpr std::array kIgnoredOfTrainers = {
     CountedKey{"group_by_length", "false", "every sequence has its full length"},
     CountedKey{"relora", "false", kAllTrained},
     CountedKey{"fp8", "false", "GEMMs are counted in the precision of bf16 and fp16"}};
-constexpr std::array kIgnoredOfTrainerFsdp = {
-    CountedKey{"forward_prefetch", "false", "gathers of the forward pass begin as PyTorch's do by default"},
-    CountedKey{"limit_all_gathers", "true", "two layers at most are counted as gathered at once"},
-    CountedKey{"min_num_params", "0", "each layer is sharded by itself"},
-    CountedKey{"auto_wrap_policy", "\"TRANSFORMER_BASED_WRAP\"", "each layer is sharded by itself"}};
-
 // Words of "fsdp": a list, or a text with blanks.
 std::string words_of_fsdp(PlanYaml& from) {
   const Json* words = from.find("fsdp");
@@ -94,7 +89,7 @@ void add_strategy(PlanYaml& from, Json& plan) {
     from.imported.notes.emplace_back("fsdp shards within a node: pass --zero-shard, the GPUs of a node");
   if (words.find("OFFLOAD") != std::string::npos) {
     plan["offload"] = "optimizer";
-    from.note("fsdp", "offload moves parameters and gradients too: those are counted on the GPU");
+    from.note("fsdp", std::string("offload ") + kOffloadsAll);
   }
 }
 
@@ -112,11 +107,10 @@ void add_fsdp_of_trainer(PlanYaml& from, Json& plan) {
       plan["zero"] = 2;
     if (from.on(before + "offload_params")) {
       plan["offload"] = "optimizer";
-      from.note(before + "offload_params",
-                "moves parameters and gradients too: those are counted on the GPU");
+      from.note(before + "offload_params", kOffloadsAll);
     }
     if (in_upper_case(from.text(before + "backward_prefetch")) == "NO_PREFETCH") plan["prefetch"] = 0;
-    from.ignore_unless(kIgnoredOfTrainerFsdp, before);
+    from.ignore_unless(ignored_of_fsdp(), before);
   }
 }
 
@@ -149,7 +143,7 @@ void add_kernels_of_trainer(PlanYaml& from, bool is_factory, Json& plan) {
         "Liger's loss is approximated: the logits of all tokens are counted at once, which takes more "
         "memory");
   }
-  from.find("liger_layer_norm");
+  from.ignore_unless("liger_layer_norm", false, "LayerNorms are counted as a kernel for each operation");
   std::string attention = from.text(is_factory ? "flash_attn" : "attn_implementation");
   if (from.on("eager_attention")) attention = "eager";
   if (attention == "disabled" || attention == "eager") plan["fused_attention"] = false;
@@ -247,34 +241,30 @@ void add_degrees(PlanYaml& from, Json& plan) {
 }
 
 const std::set<std::string>& free_of_trainers() {
-  static const std::set<std::string> keys = keys_of(
-      "adam_beta1 adam_beta2 adam_eps adam_epsilon bf16_full_eval chat_template compute_accuracy "
-      "dataloader_num_workers dataloader_pin_memory dataset dataset_dir dataset_prepared_path "
-      "datasets ddp_timeout debug default_system do_eval do_predict do_train "
-      "early_stopping_patience eot_tokens eval_batch_size eval_dataset eval_sample_packing "
-      "eval_steps eval_strategy eval_table_size evals_per_epoch evaluation_strategy export_dir "
-      "flash_attention fsdp_config.cpu_ram_efficient_loading fsdp_config.final_state_dict_type "
-      "fsdp_config.fsdp_cpu_ram_efficient_loading fsdp_config.fsdp_final_state_dict_type "
-      "fsdp_config.fsdp_state_dict_type fsdp_config.fsdp_sync_module_states "
-      "fsdp_config.fsdp_transformer_layer_cls_to_wrap fsdp_config.fsdp_use_orig_params "
-      "fsdp_config.state_dict_type fsdp_config.sync_module_states "
-      "fsdp_config.transformer_layer_cls_to_wrap fsdp_config.use_orig_params "
-      "fsdp_final_state_dict_type hf_use_auth_token hub_model_id hub_strategy "
-      "include_num_input_tokens_seen learning_rate load_best_model_at_end logging_dir "
-      "logging_steps logging_strategy lora_alpha lora_dropout lora_fan_in_fan_out lora_model_dir "
-      "lora_modules_to_save lora_r lora_rank lora_target lora_target_linear lora_target_modules "
-      "loss_watchdog_patience loss_watchdog_threshold lr_scheduler lr_scheduler_kwargs "
-      "lr_scheduler_type max_new_tokens max_samples max_steps metric_for_best_model min_sample_len "
-      "model_type num_epochs num_train_epochs output_dir overwrite_cache overwrite_output_dir "
-      "per_device_eval_batch_size plot_loss predict_with_generate preprocessing_num_workers "
-      "processor_type push_dataset_to_hub push_to_hub remove_unused_columns report_to "
-      "resize_token_embeddings_to_32x resume_from_checkpoint run_name save_only_model "
-      "save_safetensors save_steps save_strategy save_total_limit saves_per_epoch seed shuffle "
-      "shuffle_merged_datasets skip_prepare_dataset special_tokens strict template tokenized_path "
-      "tokenizer_legacy tokenizer_type tokenizer_use_fast tokens torchdistx_path train_on_inputs "
-      "trust_remote_code use_tensorboard val_set_size val_size wandb_entity wandb_log_model "
-      "wandb_name wandb_project wandb_run_id wandb_watch warmup_ratio warmup_steps weight_decay "
-      "xformers_attention");
+  static const std::set<std::string> keys = [] {
+    std::set<std::string> all = keys_of(
+        "adam_beta1 adam_beta2 adam_eps adam_epsilon bf16_full_eval chat_template compute_accuracy "
+        "dataloader_num_workers dataloader_pin_memory dataset dataset_dir dataset_prepared_path datasets "
+        "ddp_timeout debug default_system do_eval do_predict do_train early_stopping_patience eot_tokens "
+        "eval_batch_size eval_dataset eval_sample_packing eval_steps eval_strategy eval_table_size "
+        "evals_per_epoch evaluation_strategy export_dir flash_attention fsdp_final_state_dict_type "
+        "hf_use_auth_token hub_model_id hub_strategy include_num_input_tokens_seen learning_rate "
+        "load_best_model_at_end logging_dir logging_steps logging_strategy lora_alpha lora_dropout "
+        "lora_fan_in_fan_out lora_model_dir lora_modules_to_save lora_r lora_rank lora_target "
+        "lora_target_linear lora_target_modules loss_watchdog_patience loss_watchdog_threshold "
+        "lr_scheduler lr_scheduler_kwargs lr_scheduler_type max_new_tokens max_samples max_steps "
+        "metric_for_best_model min_sample_len model_type num_epochs num_train_epochs output_dir "
+        "overwrite_cache overwrite_output_dir per_device_eval_batch_size plot_loss predict_with_generate "
+        "preprocessing_num_workers processor_type push_dataset_to_hub push_to_hub remove_unused_columns "
+        "report_to resume_from_checkpoint run_name save_only_model save_safetensors save_steps "
+        "save_strategy save_total_limit saves_per_epoch seed shuffle shuffle_merged_datasets "
+        "skip_prepare_dataset special_tokens strict template tokenized_path tokenizer_legacy "
+        "tokenizer_type tokenizer_use_fast tokens torchdistx_path train_on_inputs trust_remote_code "
+        "use_tensorboard val_set_size val_size wandb_entity wandb_log_model wandb_name wandb_project "
+        "wandb_run_id wandb_watch warmup_ratio warmup_steps weight_decay xformers_attention");
+    for (const char* before : {"fsdp_config.", "fsdp_config.fsdp_"}) all.merge(free_of_fsdp(before));
+    return all;
+  }();
   return keys;
 }
 

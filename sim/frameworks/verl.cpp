@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "frameworks/fsdp_arguments.h"
 #include "frameworks/optimizer_note.h"
 #include "frameworks/other_yaml.h"
 #include "frameworks/plan_yaml.h"
@@ -43,16 +44,23 @@ constexpr std::array kIgnoredOfModel = {
     CountedKey{"use_remove_padding", "false", "every sequence has its full length, so that none is shorter"}};
 constexpr std::array kIgnoredOfFsdpEngine = {
     CountedKey{"model_dtype", "\"fp32\"", "shards and optimizer state are counted in fp32"},
-    CountedKey{"forward_prefetch", "false", "gathers of the forward pass begin as PyTorch's do by default"},
-    CountedKey{"full_determinism", "false", "kernels are counted without it: too fast"},
-    CountedKey{"wrap_policy.min_num_params", "0", "each layer is sharded by itself"},
-    CountedKey{"wrap_policy.disable", "false", "each layer is sharded by itself"}};
+    CountedKey{"full_determinism", "false", "kernels are counted without it: too fast"}};
 constexpr std::array kIgnoredOfMegatronOptimizer = {
     CountedKey{"optimizer", "\"adam\"", "the state and step of Adam are counted"},
     CountedKey{"override_optimizer_config.use_precision_aware_optimizer", "false",
                "state is counted in fp32"},
     CountedKey{"override_optimizer_config.overlap_cpu_optimizer_d2h_h2d", "false",
                "copies are counted as the offload has them"}};
+
+// megatron/core/transformer/transformer_config.py: "flex" is DeepEP where that is turned on.
+void dispatcher(PlanYaml& from, const std::string& network, Json& plan) {
+  const bool is_deep = from.on(network + ".moe_enable_deepep");
+  const std::string type = from.text(network + ".moe_token_dispatcher_type");
+  if (is_deep || type == "flex") plan["moe_dispatcher"] = "deepep";
+  if (!is_deep && (type == "allgather" || type == "alltoall_seq"))
+    from.note(network + ".moe_token_dispatcher_type",
+              type + " is approximated: tokens are priced as an all-to-all");
+}
 
 // verl/workers/config/engine.py, McoreEngineConfig. Of TransformerConfig, whose values a script overrides,
 // the keys that are fields of a plan.
@@ -88,9 +96,9 @@ void add_transformer(PlanYaml& from, const std::string& network, Json& plan) {
       {"fused_router", "moe_router_fusion"}};
   for (const auto& [key, name] : switches)
     if (from.find(network + "." + name)) plan[key] = from.on(network + "." + name);
-  if (from.on(network + ".moe_enable_deepep")) plan["moe_dispatcher"] = "deepep";
-  from.find(network + ".moe_token_dispatcher_type");
-  from.find(network + ".attention_backend");
+  dispatcher(from, network, plan);
+  const std::string attention = from.text(network + ".attention_backend");
+  if (attention == "unfused" || attention == "local") plan["fused_attention"] = false;
 }
 
 void add_megatron(PlanYaml& from, const std::string& engine, Json& plan) {
@@ -144,6 +152,7 @@ void add_fsdp(PlanYaml& from, const std::string& engine, const std::string& ulys
   from.find(engine + ".mixed_precision.buffer_dtype");
   plan["fused_adam"] = false;
   from.ignore_unless(kIgnoredOfFsdpEngine, engine + ".");
+  from.ignore_unless(ignored_of_fsdp(), engine + ".");
   const Json* size = from.find(engine + ".fsdp_size");
   if (size != nullptr && *size != -1) {
     const std::int64_t shard = from.integer(engine + ".fsdp_size", 0);
@@ -195,7 +204,7 @@ void add_offload(PlanYaml& from, const std::string& engine, const std::vector<co
   for (const char* key : stays) {
     if (!from.on(engine + "." + key)) continue;
     plan["offload"] = "optimizer";
-    from.note(engine + "." + key, "moves parameters and gradients too: those are counted on the GPU");
+    from.note(engine + "." + key, kOffloadsAll);
   }
 }
 
@@ -248,11 +257,13 @@ const std::set<std::string>& free_of_verl() {
         "min_lr_ratio num_cycles lr_scheduler_type lr_scheduler warmup_style min_lr lr_decay_steps "
         "lr_decay_style lr_warmup_init lr_wsd_decay_style lr_wsd_decay_steps weight_decay_incr_style "
         "use_checkpoint_opt_param_scheduler warmup_steps_ratio");
+    for (const std::string& engine :
+         {actor + ".fsdp_config.", std::string("engine."), std::string("model.fsdp_config.")})
+      all.merge(free_of_fsdp(engine));
     add({actor + ".fsdp_config.", actor + ".megatron.", "engine.", "model.fsdp_config."},
-        "use_orig_params seed forward_only use_torch_compile strategy dist_checkpointing_path "
+        "seed forward_only use_torch_compile strategy dist_checkpointing_path "
         "dist_checkpointing_prefix use_dist_checkpointing use_mbridge vanilla_mbridge "
-        "use_remove_padding entropy_from_logits_with_chunking entropy_checkpointing "
-        "wrap_policy.transformer_layer_cls_to_wrap");
+        "use_remove_padding entropy_from_logits_with_chunking entropy_checkpointing");
     add({"actor_rollout_ref.model.", "model."},
         "path hf_config_path tokenizer_path use_shm trust_remote_code custom_chat_template "
         "external_lib lora_alpha target_modules target_parameters exclude_modules lora_adapter_path "
@@ -335,7 +346,6 @@ Imported finetuning(PlanYaml& from, std::int64_t gpus) {
   add_engine_type(from, engine, plan);
   add_kernels(from, "model", strategy != "megatron", plan);
   add_offload(from, engine, {"offload_policy", "cpu_offload"}, plan);
-  from.find(engine + ".offload_params");
   from.ignore_unless("use_remove_padding", false,
                      "every sequence has its full length, so that none is shorter");
   add_microbatches(

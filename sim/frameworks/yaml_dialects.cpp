@@ -20,18 +20,20 @@ std::vector<YamlDialect> read_dialects() {
   const nlohmann::json table = nlohmann::json::parse(tables::kYamlDialectsJson);
   for (const nlohmann::json& row : table.at("dialects")) {
     YamlDialect dialect;
+    if (row.contains("like"))
+      dialect = *std::ranges::find(all, row.at("like").get<std::string>(), &YamlDialect::name);
     dialect.name = row.at("name").get<std::string>();
     dialect.what = row.at("what").get<std::string>();
-    dialect.free = row.at("free").get<std::set<std::string>>();
-    dialect.rename = row.at("rename").get<std::map<std::string, std::string>>();
-    dialect.values = row.at("values").get<std::map<std::string, std::map<std::string, std::string>>>();
-    dialect.ignored = row.at("ignored").get<std::map<std::string, std::string>>();
+    dialect.free.merge(row.at("free").get<std::set<std::string>>());
+    dialect.rename.merge(row.at("rename").get<std::map<std::string, std::string>>());
+    dialect.values.merge(row.at("values").get<std::map<std::string, std::map<std::string, std::string>>>());
+    dialect.ignored.merge(row.at("ignored").get<std::map<std::string, std::string>>());
     const nlohmann::json counted = row.value("counted", nlohmann::json::object());
     for (const auto& [key, rule] : counted.items())
       dialect.counted[key] = {rule.at(0), rule.at(1).get<std::string>()};
     if (row.contains("precisions")) row.at("precisions").get_to(dialect.precisions);
     if (row.contains("defaults")) row.at("defaults").get_to(dialect.defaults);
-    dialect.unnamed = row.value("unnamed", "");
+    dialect.unnamed = row.value("unnamed", dialect.unnamed);
     all.push_back(std::move(dialect));
   }
   return all;

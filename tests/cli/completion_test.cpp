@@ -57,8 +57,8 @@ TEST(Completion, OffersValuesTopicsAndKinds) {
   EXPECT_THAT(offered("simulate --color a"), UnorderedElementsAre("auto", "always"));
   EXPECT_THAT(offered("explain me"), UnorderedElementsAre("messages", "memory"));
   EXPECT_THAT(offered("import \"\""),
-              UnorderedElementsAre("megatron", "megatron-bridge", "nemo", "nemo-2", "primus", "flagscale",
-                                   "ms-swift", "deepspeed", "accelerate", "nanotron", "trainer",
+              UnorderedElementsAre("megatron", "megatron-bridge", "nemo", "nemo-2", "olmo-core", "primus",
+                                   "flagscale", "ms-swift", "deepspeed", "accelerate", "nanotron", "trainer",
                                    "llm-foundry", "maxtext", "verl", "torchtitan"));
   EXPECT_THAT(offered("import megatron --ign"), ElementsAre("--ignore"));
   EXPECT_THAT(offered("list \"\""),

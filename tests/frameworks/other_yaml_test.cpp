@@ -150,6 +150,14 @@ TEST(ImportLlmFoundry, CountsGradientsAsComposerReducesThem) {
                     Contains(HasSubstr("BACKWARD_POST, Composer's default"))));
 }
 
+TEST(ImportLlmFoundry, NamesAnotherClipping) {
+  EXPECT_THAT(read_launch("x.yaml",
+                          "model: {name: mpt_causal_lm}\ntrain_loader: {name: text}\nalgorithms:\n"
+                          "  gradient_clipping: {clipping_type: adaptive, clipping_threshold: 0.1}\n")
+                  .notes,
+              Contains(HasSubstr("clipping_type \"adaptive\" is ignored")));
+}
+
 TEST(ImportLlmFoundry, ReadsTheParametersOfAJob) {
   const Imported found =
       read_launch("job.yaml",
@@ -182,7 +190,7 @@ TEST(ImportMaxText, ReadsPipelinesContextsAndReplicas) {
                 .scenario["plan"]["zero_shard"],
             8)
       << "weights are split over the context axis too";
-  EXPECT_THAT(read("").notes, Contains(HasSubstr("across what JAX calls slices")));
+  EXPECT_THAT(read("").notes, Contains(HasSubstr("across JAX's slices")));
   EXPECT_THAT(read("dcn_data_parallelism: 2\n").notes, Not(Contains(HasSubstr("slices"))));
   EXPECT_EQ(read("optimizer_memory_host_offload: true\n").scenario["plan"]["offload"], "optimizer");
   EXPECT_THAT(read("use_iota_embed: true\n").notes, Contains(HasSubstr("use_iota_embed true is ignored")));
@@ -237,6 +245,51 @@ TEST(ImportVerl, ReadsTheMegatronEngine) {
   EXPECT_EQ(plan["recompute_modules"], "core_attn,mlp");
   EXPECT_EQ(plan["offload"], "optimizer");
   EXPECT_EQ(plan["overlap_grad_reduce"], true);
+}
+
+// Keys of the network that were taken for read.
+TEST(ImportVerl, CountsTheDispatcherAndTheAttentionOfTheNetwork) {
+  const auto read = [](const std::string& words) {
+    return read_launch("ppo.sh",
+                       "python3 -m verl.trainer.main_ppo --config-name=ppo_megatron_trainer "
+                       "+actor_rollout_ref.actor.megatron.override_transformer_config." +
+                           words + "\n");
+  };
+  EXPECT_EQ(read("moe_token_dispatcher_type=flex").scenario["plan"]["moe_dispatcher"], "deepep");
+  EXPECT_THAT(read("moe_token_dispatcher_type=allgather").notes,
+              Contains(HasSubstr("moe_token_dispatcher_type allgather is approximated")));
+  EXPECT_EQ(read("attention_backend=unfused").scenario["plan"]["fused_attention"], false);
+  EXPECT_THAT(read_launch("sft.sh",
+                          "torchrun --nproc_per_node=4 -m verl.trainer.fsdp_sft_trainer "
+                          "model.fsdp_config.offload_params=True\n")
+                  .notes,
+              Contains(HasSubstr("model.fsdp_config.offload_params")));
+}
+
+// One table holds PyTorch's arguments for all programs that have FSDP.
+TEST(ImportFsdp, ReadsItsArgumentsAlikeInEveryProgram) {
+  const std::string effect = "gathers of the forward pass begin as PyTorch's do by default";
+  const std::vector<Imported> all = {
+      read_launch("x.yaml",
+                  "model: {name: mpt_causal_lm}\ntrain_loader: {name: text}\n"
+                  "fsdp_config: {forward_prefetch: true, use_orig_params: true}\n"),
+      read_launch("x.yaml",
+                  "base_model: x/y\nmicro_batch_size: 1\n"
+                  "fsdp_config: {forward_prefetch: true, use_orig_params: true}\n"),
+      read_launch("x.yaml",
+                  "distributed_type: FSDP\nnum_processes: 8\n"
+                  "fsdp_config: {fsdp_forward_prefetch: true, fsdp_use_orig_params: true}\n"),
+      read_launch("ppo.sh",
+                  "python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.strategy=fsdp "
+                  "actor_rollout_ref.actor.fsdp_config.forward_prefetch=True "
+                  "actor_rollout_ref.actor.fsdp_config.use_orig_params=True\n")};
+  for (const Imported& found : all) {
+    EXPECT_THAT(found.notes, Contains(HasSubstr(effect)));
+    int free = 0;
+    for (const ImportedOption& option : found.options)
+      if (option.name.ends_with("use_orig_params") && option.fate == OptionFate::free) ++free;
+    EXPECT_EQ(free, 1);
+  }
 }
 
 TEST(ImportVerl, ReadsOneDecidedCommand) {

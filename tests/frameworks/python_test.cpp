@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "frameworks/kinds.h"
-#include "frameworks/python_values.h"
 #include "samples.h"
 
 namespace rehearse {
@@ -12,122 +11,6 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
-
-Json configuration(const std::string& text, const std::string& function = "f",
-                   const ShellInputs& inputs = {}) {
-  return PythonFile(text, "x.py", inputs).call(function).json;
-}
-
-TEST(Python, EvaluatesPlainAssignments) {
-  const Json found = configuration(
-      "SEQ: int = 4 * 1024\n"
-      "def base(seq=SEQ, tp=1):\n"
-      "    return Config(model=Model(seq=seq, tp=tp), train=dict(gbs=2**10 // 4))\n"
-      "def f():\n"
-      "    '''A configuration.'''\n"
-      "    cfg = base(tp=8)\n"
-      "    model = cfg.model\n"
-      "    model.pp = 2 if cfg.model.tp > 4 else 1\n"
-      "    cfg.train.mbs, other = 3, 4\n"
-      "    a, b = 5, 6\n"
-      "    cfg.train.steps = a + b\n"
-      "    if cfg.model.tp == 8:\n"
-      "        cfg.model.cp = 2\n"
-      "    else:\n"
-      "        cfg.model.cp = 1\n"
-      "    cfg.train.gbs *= 2\n"
-      "    cfg.type = torch.float32\n"
-      "    return cfg\n");
-  EXPECT_EQ(found["model"]["seq"], 4096);
-  EXPECT_EQ(found["model"]["tp"], 8);
-  EXPECT_EQ(found["model"]["pp"], 2) << "set by another name of the object";
-  EXPECT_EQ(found["model"]["cp"], 2);
-  EXPECT_EQ(found["train"]["gbs"], 512);
-  EXPECT_EQ(found["train"]["steps"], 11);
-  EXPECT_EQ(found["type"], "torch.float32");
-}
-
-TEST(Python, LeavesOpenWhatTheFileDoesNotDecide) {
-  const std::string text =
-      "def f():\n"
-      "    cfg = Config(replicas=get_world_size() // 8, seq=4096, n=1)\n"
-      "    if get_world_size() >= 1024:\n"
-      "        cfg.seq = 8192\n"
-      "    for one in range(3):\n"
-      "        cfg.n += 1\n"
-      "    tune(cfg)\n"
-      "    return cfg\n";
-  const PythonResult found = PythonFile(text, "x.py", {}).call("f");
-  EXPECT_THAT(found.json["seq"].get<std::string>(), HasSubstr("$if_of_line_4")) << "no branch is guessed";
-  EXPECT_THAT(found.json["n"].get<std::string>(), HasSubstr("$"));
-  EXPECT_THAT(found.json["replicas"].get<std::string>(), HasSubstr("$"));
-  EXPECT_THAT(found.notes, Contains(AllOf(HasSubstr("line 7: tune is not read"), HasSubstr("--source"))));
-  ShellInputs inputs;
-  inputs.variables["get_world_size"] = "64";
-  EXPECT_EQ(configuration(text, "f", inputs)["seq"], 4096);
-  EXPECT_EQ(configuration(text, "f", inputs)["replicas"], 8);
-}
-
-TEST(Python, RefusesWhatIsNotClosedAndNestsTooDeep) {
-  EXPECT_THAT(refusal([] { configuration("x = (1,\n"); }), HasSubstr("a bracket is not closed"));
-  EXPECT_THAT(refusal([] { configuration("x = 'a\n"); }), HasSubstr("a string is not closed"));
-  EXPECT_THAT(refusal([] { configuration("x = 'a\\"); }), HasSubstr("a string is not closed"));
-  EXPECT_EQ(configuration("def f():\n  return " + std::string(5000, '-') + "1\n"), 1);
-  EXPECT_EQ(refusal([] {
-              configuration("def f():\n  return " + std::string(5000, '(') + std::string(5000, ')') + "\n");
-            }),
-            "no error");
-  EXPECT_THAT(refusal([] { configuration("x = '\xac'\n"); }), HasSubstr("UTF-8"));
-  EXPECT_EQ(configuration("def g(a=g() + g()):\n  return a\ndef f():\n  return C(a=g())\n")["()"], "C")
-      << "a default that calls its own function";
-  EXPECT_EQ(configuration(".n += 1\n: = 2\nif\n  x = 1\ndef f():\n  return 1\n"), 1);
-  EXPECT_EQ(refusal([] {
-              configuration("def f():\n  return C(a=g(" + std::string(59, 'x') + "\xc3\xa4 // 2))\n").dump();
-            }),
-            "no error");
-  std::string twice = "def f():\n  a = 'xxxxxxxx'\n";
-  for (int i = 0; i < 60; ++i) twice += "  a = a + a\n";
-  EXPECT_EQ(refusal([&] { configuration(twice + "  return Config(a=a)\n"); }), "no error");
-}
-
-// Each of these was evaluated as if the file decided it.
-TEST(Python, GuessesNothing) {
-  const std::string head = "def g(hf, tp=1, *rest, cp=1, **more):\n    return C(tp=tp, cp=cp, more=more)\n";
-  const auto of = [&](const std::string& body) { return configuration(head + "def f(**given):\n" + body); };
-  EXPECT_EQ(of("    a = {'hf': 'x', 'tp': 4}\n    return g(**{**a, **given})\n")["tp"], 4);
-  EXPECT_EQ(of("    return g('x', 2, 3, cp=8, pp=2)\n")["more"]["pp"], 2);
-  EXPECT_THAT(of("    return g(**settings())\n")["tp"].get<std::string>(), HasSubstr("$"));
-  EXPECT_THAT(of("    if UNKNOWN > 3:\n        return g('x', tp=8)\n    return g('x', tp=2)\n").dump(),
-              HasSubstr("$if_of_line_5"));
-  const auto decides = [&](const std::string& condition) {
-    return of("    c = g('x')\n    if " + condition + ":\n        c.n = 1\n    return c\n")["n"].dump();
-  };
-  EXPECT_THAT(decides("is_large('x')"), HasSubstr("$if")) << "a function that is not read is not true";
-  EXPECT_THAT(decides("isinstance(c, C)"), HasSubstr("$if"));
-  EXPECT_THAT(decides("c.unset is None"), HasSubstr("$if"));
-  EXPECT_THAT(decides("SIZE == 8"), HasSubstr("$if")) << "a constant of another module";
-  EXPECT_THAT(decides("c.unset in [1, 2]"), HasSubstr("$if"));
-  EXPECT_EQ(decides("c.tp in [1, 2]"), "1");
-  EXPECT_EQ(of("    c = g('x')\n    c.n = c.unset\n    return c\n")["n"], "$unset");
-}
-
-TEST(Python, ReadsMapsAndListsByTheirKeys) {
-  const auto of = [](const std::string& body) { return configuration("def f():\n" + body); };
-  const std::string map = "    m = {(4, 1): 'a', 3: 'b', 'k': [1]}\n";
-  EXPECT_EQ(of(map + "    return C(x=m[(4, 1)], y=m.get(3), z=m.get(5, 'c'), k=m['k'][-1])\n"),
-            Json::parse(R"x({"()": "C", "k": 1, "x": "a", "y": "b", "z": "c"})x"));
-  EXPECT_EQ(of(map + "    m['n'] = 2\n    m.update(o=3)\n    return C(**m)\n")["o"], 3);
-  EXPECT_EQ(of(map + "    m[g()] = 2\n    return C(x=m.get('q', 1))\n")["x"].get<std::string>().front(), '$');
-  EXPECT_EQ(of("    l = [1]\n    l.append(2)\n    l.extend([3])\n    return C(l=[0, *l], n=len(l))\n"),
-            Json::parse(R"x({"()": "C", "l": [0, 1, 2, 3], "n": 3})x"));
-  const PythonResult found =
-      PythonFile("def f():\n    c = C()\n    return c.with_degrees(tp=8)\n", "x.py", {}).call("f");
-  EXPECT_THAT(found.notes, Contains(HasSubstr(".with_degrees() is not read")));
-  EXPECT_EQ(
-      configuration(
-          "from a import make as build\ndef make():\n  return C(n=1)\ndef f():\n  return build()\n")["n"],
-      1);
-}
 
 TEST(ImportPython, RefusesAConfigurationThatAnotherFileBegins) {
   ImportRequest request;
@@ -348,11 +231,43 @@ TEST(ImportPython, ReadsARecipeOfNemo2) {
               HasSubstr("begins with a configuration that another file makes"));
 }
 
+// Settings of NeMo 2 and of converters that were left out without a word.
+TEST(ImportPython, NamesEachSettingOfARecipe) {
+  ImportRequest request;
+  request.shell.arguments = {"f"};
+  const Imported found = read_launch(
+      "train.py",
+      "from nemo.collections import llm\ndef f():\n"
+      "    recipe = llm.llama3_8b.pretrain_recipe(num_nodes=1)\n"
+      "    recipe.data.packed_sequence_specs = Specs(size=4096)\n"
+      "    recipe.trainer.plugins.fp8_wgrad = False\n    recipe.trainer.plugins.fp8_margin = 0\n"
+      "    recipe.trainer.strategy.ddp = 'pytorch'\n    recipe.trainer.strategy.ckpt_async_save = True\n"
+      "    recipe.trainer.max_steps = 10\n    recipe.trainer.own_setting = 3\n    return recipe\n",
+      request);
+  EXPECT_THAT(found.notes, AllOf(Contains(HasSubstr("data.packed_sequence_specs is ignored")),
+                                 Contains(HasSubstr("mixed_precision.fp8_wgrad false is ignored")),
+                                 Contains(HasSubstr("model.ddp is ignored"))));
+  EXPECT_EQ(fate_of(found, "model.ckpt_async_save"), "free");
+  EXPECT_EQ(fate_of(found, "trainer.max_steps"), "free");
+  EXPECT_EQ(fate_of(found, "trainer.own_setting"), "unknown");
+  const Imported registry =
+      read_launch("config_registry.py",
+                  "from torchtitan import x\ndef f():\n    return "
+                  "Trainer.Config(model_spec=model_registry('8B', converters=[\n"
+                  "        MXFP8LinearConverter.Config(mxfp8_dim1_cast_kernel_choice='cuda', own=1),\n"
+                  "        Float8LinearConverter.Config(emulate=True)]), "
+                  "training=TrainingConfig(max_context_length=8192))\n",
+                  request);
+  EXPECT_THAT(registry.notes, AllOf(Contains(HasSubstr("mxfp8_dim1_cast_kernel_choice\" is ignored")),
+                                    Contains(HasSubstr("converter own 1 is ignored")),
+                                    Contains(HasSubstr("\"float8/emulate\" is ignored"))));
+}
+
 TEST(ImportPython, NamesProgramsThatAreNotRead) {
   EXPECT_THAT(refusal([] {
-                detect_kind({"train.py", "from olmo_core.config import DType\n"});
+                detect_kind({"train.py", "import deepspeed\n"});
               }),
-              AllOf(HasSubstr("OLMo-core"), HasSubstr("as flags")));
+              AllOf(HasSubstr("DeepSpeed"), HasSubstr("as flags")));
   EXPECT_THAT(refusal([] {
                 detect_kind({"train.py", "print(1)\n"});
               }),

@@ -61,6 +61,10 @@ TEST(ImportTrainer, NamesWhatItDoesNotCount) {
   EXPECT_EQ(axolotl("optimizer: adamw_torch_fused\n").scenario["plan"]["fused_adam"], true);
   EXPECT_THAT(axolotl("tf32: true\n").notes, Contains(HasSubstr("tf32 is approximated")));
   EXPECT_THAT(axolotl("load_in_4bit: true\n").notes, Contains(HasSubstr("load_in_4bit true is ignored")));
+  EXPECT_THAT(axolotl("liger_layer_norm: true\n").notes,
+              Contains(HasSubstr("liger_layer_norm true is ignored")));
+  EXPECT_THAT(axolotl("resize_token_embeddings_to_32x: true\n").notes,
+              Contains(HasSubstr("the vocabulary of --model is counted")));
   EXPECT_THAT(axolotl("").notes, Contains(HasSubstr("at their full length")));
   EXPECT_THAT(axolotl("pad_to_sequence_len: true\n").notes, Not(Contains(HasSubstr("at their full length"))));
 }
@@ -84,9 +88,9 @@ TEST(ImportAccelerate, CountsReplicasUnderAutocast) {
       "  fsdp_min_num_params: 100000000\n  fsdp_backward_prefetch: BACKWARD_POST\n  fsdp_limit_all_gathers: "
       "false\n");
   EXPECT_THAT(wrapped.notes, AllOf(Contains(HasSubstr("SIZE_BASED_WRAP is ignored")),
-                                   Contains(HasSubstr("fsdp_min_num_params is ignored")),
+                                   Contains(HasSubstr("fsdp_min_num_params 100000000 is ignored")),
                                    Contains(HasSubstr("BACKWARD_POST is approximated")),
-                                   Contains(HasSubstr("fsdp_limit_all_gathers is ignored"))));
+                                   Contains(HasSubstr("fsdp_limit_all_gathers FALSE is ignored"))));
 }
 
 TEST(ImportNanotron, ReadsClippingBucketsAndPadding) {
@@ -134,6 +138,10 @@ TEST(ImportTorchtitan, CountsReplicasAndNamesWhatChangesTheStep) {
             false);
   EXPECT_THAT(read("[debug]\ndeterministic = true\nseed = 1\n").notes,
               Contains(HasSubstr("\"debug/deterministic\" is ignored")));
+  EXPECT_THAT(read("[comm]\nmode = \"fake_backend\"\ntrace_buf_size = 1\n").notes,
+              Contains(HasSubstr("\"comm/mode\" is ignored")));
+  EXPECT_THAT(read("converters = [\"mx\"]\n[mx]\nrecipe_name = \"mxfp8_emulated\"\n").notes,
+              Contains(HasSubstr("\"mx/recipe_name\" is ignored")));
   EXPECT_THAT(read("[float8]\nemulate = true\n").notes, Contains(HasSubstr("\"float8/emulate\" is ignored")));
   EXPECT_EQ(
       read("[experimental]\npipeline_parallel_degree = 2\npipeline_parallel_microbatches = 4\n[training]\n"

@@ -16,12 +16,17 @@ namespace rehearse::fuzz {
 
 namespace {
 
-std::map<std::string, Target::Read>& targets() {
-  static std::map<std::string, Target::Read> known;
+struct Known {
+  Target::Read read = nullptr;
+  Target::Declares declares = Target::Declares::input;
+};
+
+std::map<std::string, Known>& targets() {
+  static std::map<std::string, Known> known;
   return known;
 }
 
-Target::Read chosen = nullptr;
+Known chosen;
 
 // Processor time: others may share the machine.
 constexpr double kMaxSeconds = kThreadSanitizer ? 10 : 1;
@@ -39,15 +44,25 @@ void require_words(const std::string& message) {
 
 }  // namespace
 
-Target::Target(const std::string& name, Read read) {
-  targets()[name] = read;
+Target::Target(const std::string& name, Read read, Declares declares) {
+  targets()[name] = {read, declares};
+}
+
+bool takes(const std::function<void()>& read) {
+  try {
+    read();
+    return true;
+  } catch (const InputError& error) {
+    require_words(error.what());
+    return false;
+  }
 }
 
 void choose(const std::string& program) {
   const std::string name = program.substr(program.find_last_of('/') + 1);
-  for (const auto& [target, read] : targets())
-    if (name == "fuzz_" + target) chosen = read;
-  if (chosen != nullptr) return;
+  for (const auto& [target, known] : targets())
+    if (name == "fuzz_" + target) chosen = known;
+  if (chosen.read != nullptr) return;
   std::fprintf(stderr, "%s: no reader is called so; fuzz_NAME with one of these is:", name.c_str());
   for (const auto& known : targets()) std::fprintf(stderr, " %s", known.first.c_str());
   std::fputs("\n", stderr);
@@ -72,14 +87,17 @@ std::pair<std::string, std::string> first_line(const std::string& input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rehearse::fuzz;
   const double begin = processor_s();
-  try {
-    chosen(std::string(reinterpret_cast<const char*>(data), size));
-  } catch (const rehearse::InputError& error) {
-    require_words(error.what());
-  } catch (const rehearse::DoesNotFit& error) {
-    require_words(error.what());
-  } catch (const rehearse::MissingCalibration& error) {
-    require_words(error.what());
+  const auto read = [&] { chosen.read(std::string(reinterpret_cast<const char*>(data), size)); };
+  if (chosen.declares == Target::Declares::input) {
+    takes(read);
+  } else {
+    try {
+      takes(read);
+    } catch (const rehearse::DoesNotFit& error) {
+      require_words(error.what());
+    } catch (const rehearse::MissingCalibration& error) {
+      require_words(error.what());
+    }
   }
   if (const double seconds = processor_s() - begin; seconds > kMaxSeconds) {
     std::fprintf(stderr, "hang: %.1f s of the processor\n", seconds);

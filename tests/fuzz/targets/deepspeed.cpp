@@ -6,11 +6,14 @@ namespace rehearse::fuzz {
 namespace {
 
 // The imported result is written as JSON.
-const Target kDeepspeed("deepspeed", [](const std::string& input) {
-  const Imported imported = import_deepspeed(JsonReader::open(file_of(input)), 64);
-  imported.scenario.dump();
-  imported.model.dump();
-});
+const Target kDeepspeed(
+    "deepspeed",
+    [](const std::string& input) {
+      const Imported imported = import_deepspeed(JsonReader::open(file_of(input)), 64);
+      imported.scenario.dump();
+      imported.model.dump();
+    },
+    Target::Declares::input);
 
 }  // namespace
 

@@ -15,12 +15,7 @@ namespace {
 
 // In every way; not all of them suit these fields.
 void draw(const Grid& grid, const plot::PlotRows& rows) {
-  for (const plot::PlotKind kind : plot::plot_kinds()) {
-    try {
-      plot::draw_plot(grid, rows, kind);
-    } catch (const InputError&) {
-    }
-  }
+  for (const plot::PlotKind kind : plot::plot_kinds()) takes([&] { plot::draw_plot(grid, rows, kind); });
   plot::write_sweep_page(grid, rows, std::nullopt, "rehearse sweep");
 }
 

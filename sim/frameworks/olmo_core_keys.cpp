@@ -1,0 +1,70 @@
+#include <fmt/core.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "frameworks/olmo_core_plan.h"
+#include "frameworks/python_configuration.h"
+
+namespace rehearse {
+
+namespace {
+
+constexpr const char* kOfTrain = "train_module.";
+
+// Of TransformerTrainModuleConfig and its parts (train/train_module/transformer/config.py), with the
+// counted values.
+constexpr std::array kIgnoredOfOlmoCore = {
+    CountedKey{"z_loss_multiplier", "null", "the further loss over the logits is not counted"},
+    CountedKey{"float8_config.modules_to_ignore", "null",
+               "all linear layers but the output are counted in FP8"},
+    CountedKey{"float8_config.ao.force_recompute_fp8_weight_in_bwd", "false",
+               "FP8 weights are counted as kept for backward"},
+    CountedKey{"cp_config.head_stride", "1", "keys and values of all heads are counted as sent at once"},
+    CountedKey{"tp_config.enable_async", "false", "no overlap of tensor-parallel messages is counted"}};
+
+}  // namespace
+
+void require_known_of_olmo_core(const Json& experiment, const std::string& file, PlanYaml& from) {
+  const auto open = [&](const std::string& path, const Json& value) {
+    if (is_open_python(value))
+      from.violations.push_back(
+          {file, from.place(path), "must have a value that the file decides",
+           "found " + value.get<std::string>().substr(1),
+           fmt::format("rehearse import {} {}=VALUE, or cluster=ai2/jupiter where a cluster decides it", file,
+                       path.substr(path.find_last_of('.') + 1))});
+  };
+  static const std::set<std::string> free_sections = {"optim", "scheduler"};
+  for (const auto& [key, value] : experiment["train_module"].items()) {
+    open(kOfTrain + key, value);
+    if (value.is_object() && !free_sections.contains(key))
+      for (const auto& [name, each] : value.items()) open(kOfTrain + key + "." + name, each);
+  }
+  const Json loader = experiment.value("data_loader", Json());
+  if (loader.is_object() && !from.is_over("/plan/global_batch"))
+    open("data_loader.global_batch_size", loader.value("global_batch_size", Json()));
+  if (!from.violations.empty()) throw InputError(std::move(from.violations));
+}
+
+void ignore_of_olmo_core(PlanYaml& from) {
+  from.ignore_unless(kIgnoredOfOlmoCore, kOfTrain);
+}
+
+std::set<std::string> free_of_olmo_core() {
+  return keys_of(
+      "trainer run_name init_seed backend load_path load_trainer_state "
+      "data_loader.seed data_loader.num_workers data_loader.num_threads data_loader.prefetch_factor "
+      "data_loader.work_dir data_loader.target_device_type data_loader.ignore_fingerprint_mismatch "
+      "data_loader.tokenizer data_loader.sources "
+      "model.dtype model.init_method model.init_seed model.init_std model.embedding_init_std "
+      "model.embed_scale "
+      "train_module.scheduler train_module.state_dict_save_opts train_module.state_dict_load_opts "
+      "train_module.load_key_mapping train_module.label_ignore_index "
+      "train_module.ac_config.determinism_check "
+      "train_module.optim.lr train_module.optim.betas train_module.optim.eps train_module.optim.weight_decay "
+      "train_module.optim.group_overrides train_module.optim.fixed_fields "
+      "train_module.optim.rolling_interval_length train_module.optim.sigma_factor "
+      "train_module.optim.step_increment_bugfix train_module.float8_config.ao.round_scales_to_power_of_2");
+}
+
+}  // namespace rehearse

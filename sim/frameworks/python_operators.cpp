@@ -1,0 +1,105 @@
+#include "frameworks/python_operators.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rehearse {
+
+namespace {
+
+constexpr double kExactPython = 9007199254740992.0;  // 2^53: doubles hold every integer up to it
+constexpr std::size_t kLongestPython = 4096;         // letters of a word, values of a list
+
+Json whole_or_real(double value, bool real) {
+  if (!std::isfinite(value)) return python_unknown("overflow");
+  if (real) return value;
+  return std::abs(value) < kExactPython ? Json(static_cast<std::int64_t>(value)) : python_unknown("overflow");
+}
+
+// A field that nothing has set, or the value of a function that is not read.
+bool is_open(const Json& value) {
+  return is_python(value, kPythonUnknown) || is_python(value, kPythonReference) ||
+         (is_python(value, kPythonName) && python_text(value).starts_with('.'));
+}
+
+Json among(const Json& value, const Json& list) {
+  Json found = false;
+  for (const Json& each : list) {
+    const Json same = python_equal(value, each);
+    if (same == true) return true;
+    if (same != false) found = same;
+  }
+  return found;
+}
+
+// "[x] * 3".
+Json python_repeated(const Json& list, const Json& count) {
+  const std::int64_t times = std::max<std::int64_t>(0, count.get<std::int64_t>());
+  if (times > 0 && list.size() > kLongestPython / static_cast<std::size_t>(times))
+    return python_unknown("a long value");
+  Json all = Json::array();
+  for (std::int64_t i = 0; i < times; ++i)
+    for (const Json& each : list) all.push_back(each);
+  return all;
+}
+
+}  // namespace
+
+Json python_computed(const Json& a, const std::string& op, const Json& b) {
+  const bool numbers = a.is_number() && b.is_number();
+  const auto is_long = [](const Json& each) {
+    return (each.is_string() && each.get_ref<const std::string&>().size() > kLongestPython) ||
+           (each.is_array() && each.size() > kLongestPython);
+  };
+  if (is_long(a) || is_long(b)) return python_unknown("a long value");
+  if (op == "+" && a.is_string() && b.is_string()) return a.get<std::string>() + b.get<std::string>();
+  if (op == "+" && a.is_array() && b.is_array()) {
+    Json both = a;
+    for (const Json& each : b) both.push_back(each);
+    return both;
+  }
+  if (op == "*" && a.is_array() && b.is_number_integer()) return python_repeated(a, b);
+  if (!numbers) return python_unknown(python_text(a) + op + python_text(b));
+  const double x = a.get<double>(), y = b.get<double>();
+  const bool real = a.is_number_float() || b.is_number_float();
+  if (op == "+") return whole_or_real(x + y, real);
+  if (op == "-") return whole_or_real(x - y, real);
+  if (op == "*") return whole_or_real(x * y, real);
+  if (op == "**") return whole_or_real(std::pow(x, y), real || y < 0);
+  if (y == 0) return python_unknown("division by zero");
+  if (op == "/") return whole_or_real(x / y, true);
+  if (op == "//") return whole_or_real(std::floor(x / y), real);
+  return whole_or_real(x - std::floor(x / y) * y, real);
+}
+
+Json python_equal(const Json& a, const Json& b) {
+  const auto is_constant = [](const Json& value) {
+    return is_python(value, kPythonName) && python_text(value).find('.') == std::string::npos;
+  };
+  const Json open = python_unknown(python_text(a) + "==" + python_text(b));
+  if (is_open(a) || is_open(b)) return open;
+  if (a == b) return true;
+  const bool mixed = is_python(a, kPythonName) != is_python(b, kPythonName);
+  return mixed || is_constant(a) || is_constant(b) ? open : Json(false);
+}
+
+Json python_inverted(const Json& value, bool inverts) {
+  return inverts && value.is_boolean() ? Json(!value.get<bool>()) : value;
+}
+
+Json python_compared(const Json& a, const std::string& op, const Json& b) {
+  const Json open = python_unknown(python_text(a) + op + python_text(b));
+  if (op == "in" || op == "not in") {
+    const bool inverts = op == "not in";
+    if (b.is_array()) return python_inverted(among(a, b), inverts);
+    if (!a.is_string() || !b.is_string()) return open;
+    const bool has =
+        b.get_ref<const std::string&>().find(a.get_ref<const std::string&>()) != std::string::npos;
+    return has != inverts;
+  }
+  if (!a.is_number() || !b.is_number()) return open;
+  const double x = a.get<double>(), y = b.get<double>();
+  return op == "<" ? x < y : op == ">" ? x > y : op == "<=" ? x <= y : x >= y;
+}
+
+}  // namespace rehearse

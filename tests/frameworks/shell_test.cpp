@@ -259,8 +259,10 @@ TEST(ShellArithmetic, ComputesAsTheShell) {
   EXPECT_EQ(value("(GPUS - 2) % 7 * -1"), -2);
   EXPECT_EQ(value("GPUS >= 32 && !0"), 1);
   EXPECT_EQ(value("2 + 3 * 4"), 14);
+  EXPECT_EQ(value("(GPUS > 8) ? 1 : 0"), 1);
+  EXPECT_EQ(value("GPUS < 8 ? 1 : GPUS == 32 ? 2 : 3"), 2);
   for (const char* unknown :
-       {"NODES * 2", "1 / 0", "9223372036854775807 + 1", "(1", "1 2", "", "010"})
+       {"NODES * 2", "1 / 0", "9223372036854775807 + 1", "(1", "1 2", "", "010", "1 ? 2", "1 ? : 2"})
     EXPECT_EQ(value(unknown), std::nullopt) << unknown;
 }
 

@@ -79,6 +79,7 @@ TEST(ImportMegatron, TakesValuesOfForksWhereTheyCostNothing) {
               Contains(AllOf(HasSubstr("flagcx"), HasSubstr("collectives of NCCL are counted"))));
   EXPECT_EQ(refusal([&] { notes("--tokenizer-type HFTokenizer"); }), "no error") << "Megatron-DeepSpeed";
   EXPECT_EQ(refusal([&] { notes("--tokenizer-type Llama3Tokenizer"); }), "no error") << "Primus";
+  EXPECT_EQ(refusal([&] { notes("--tokenizer-type BailingTokenizer"); }), "no error") << "Ling";
 }
 
 TEST(ImportMegatron, ReadsOneHeadOfKeysAndTheCutOfStagesOfForks) {

@@ -70,8 +70,8 @@ class DeepSpeedReader {
   void list_options(const Json& json, const std::string& section) {
     for (const auto& [key, value] : json.items()) {
       const std::string path = section + key;
-      const bool is_section =
-          value.is_object() && section.empty() && !is_free_of_deepspeed(path) && !unknown_.contains(path);
+      const bool is_section = value.is_object() && !value.empty() && section.empty() &&
+                              !is_free_of_deepspeed(path) && !unknown_.contains(path);
       if (is_section) {
         list_options(value, path + "/");
         continue;
@@ -136,7 +136,11 @@ class DeepSpeedReader {
         note(fmt::format(
             "\"{}/{}\" is ignored: master weights, gradients and moments are counted as without it", section,
             key));
-    const bool on = said("enabled", from) && from.boolean_or("enabled", false);
+    // As pydantic reads it.
+    const bool is_word =
+        from.has("enabled") && (from.value("enabled") == "true" || from.value("enabled") == "false");
+    const bool on = is_word ? from.value("enabled") == "true"
+                            : said("enabled", from) && from.boolean_or("enabled", false);
     note_unknown(from, std::string(section) + "/");
     return on;
   }
@@ -235,7 +239,7 @@ class DeepSpeedReader {
 
   // Where a part of the state lies; "" on the GPU (deepspeed/runtime/zero/offload_config.py).
   std::string device_of(const JsonReader& zero, const char* key) {
-    if (!said(key, zero)) return "";
+    if (!said(key, zero) || zero.value(key) == Json(false)) return "";
     const JsonReader offload = zero.object(key);
     static const std::map<std::string, std::string> devices = {
         {"none", ""}, {"cpu", "cpu"}, {"nvme", "nvme"}};
@@ -310,8 +314,14 @@ Imported import_deepspeed(const JsonReader& config, int gpus, const SaidOverFile
   if (batch) said.erase("train_batch_size");
   const bool says_batch = said.contains("train_batch_size") && said["train_batch_size"] != "auto";
   if (batch || (over.contains("/plan/micro_batch") && says_batch)) said.erase("gradient_accumulation_steps");
+  std::vector<ImportedOption> decided;
+  for (const auto& [key, value] : config.json().items())
+    if (!said.contains(key))
+      decided.push_back({key, value.dump(), "", OptionFate::ignored, "the command line decides", ""});
   const JsonReader reader(std::move(said), config.file());
-  return DeepSpeedReader(reader, gpus).read();
+  Imported imported = DeepSpeedReader(reader, gpus).read();
+  imported.options.insert(imported.options.end(), decided.begin(), decided.end());
+  return imported;
 }
 
 }  // namespace rehearse

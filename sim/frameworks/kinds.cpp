@@ -71,7 +71,9 @@ Imported of_maxtext(const LaunchFile& file, const ImportRequest& request, const 
 }
 
 Imported of_verl(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  if (!starts_verl(file.text)) return import_verl(read_yaml(file.text, file.name), file.name, request);
+  const bool is_yaml = ending_of(file.name) == "yaml" || ending_of(file.name) == "yml";
+  if (is_yaml || !starts_verl(file.text))
+    return import_verl(read_yaml(file.text, file.name), file.name, request);
   std::vector<std::string> notes;
   const YamlText settings = verl_settings(file.text, file.name, request.shell, notes);
   Imported imported = import_verl(settings, file.name, request);

@@ -6,6 +6,7 @@
 #include "frameworks/megatron_flags.h"
 #include "frameworks/megatron_hybrid.h"
 #include "frameworks/megatron_options.h"
+#include "frameworks/megatron_partition.h"
 #include "frameworks/megatron_text.h"
 #include "frameworks/optimizer_note.h"
 
@@ -333,6 +334,7 @@ class MegatronReader {
       if (ranks > 0 && stages % ranks == 0) plan_["vpp"] = stages / ranks;
     }
     if (plan_.value("vpp", 1) == 1) plan_.erase("microbatch_group");  // of chunks alone
+    add_partition(flags_, plan_, imported_.notes);
     if (flags_.has("--use-tp-pp-dp-mapping")) plan_["order"] = "tp-cp-ep-pp-dp";
     const std::int64_t pp = flags_.integer_or("--pipeline-model-parallel-size", 1);
     if (flags_.has("--enable-zero-bubble"))

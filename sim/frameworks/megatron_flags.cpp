@@ -126,7 +126,7 @@ void MegatronFlags::take(ScriptFlag flag, std::vector<Violation>& violations) {
 
 // As argparse checks them.
 void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption& option,
-                                   std::vector<Violation>& violations) const {
+                                   std::vector<Violation>& violations) {
   const auto must = [&](const std::string& rule, const std::string& nearest = "") {
     violations.push_back({file_, place_of(flag), rule, shown_values(flag), nearest});
   };
@@ -137,6 +137,12 @@ void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption&
   for (const std::string& value : flag.values) {
     if (option.choices.empty() || std::ranges::count(option.choices, value) > 0) continue;
     const std::string near = nearest_name(value, option.choices);
+    if (near.empty() && costs_nothing(option) && !option.open) {  // a fork's, which decides nothing here
+      notes_.push_back(
+          fmt::format("{} {} is no value of Megatron-LM's: {}", place_of(flag), value,
+                      option.role == OptionRole::free ? "the option costs nothing" : option.effect));
+      continue;
+    }
     if (!option.open || !near.empty()) must("must be one of " + join(option.choices), near);
   }
   if (costs_nothing(option)) return;

@@ -39,7 +39,7 @@ class MegatronFlags {
   void take(ScriptFlag flag, std::vector<Violation>& violations);
   bool is_settled(ScriptFlag& flag, const MegatronOption& option, std::vector<Violation>& violations);
   void require_values(const ScriptFlag& flag, const MegatronOption& option,
-                      std::vector<Violation>& violations) const;
+                      std::vector<Violation>& violations);
   void note_unknown();
   void add_undecided(std::vector<Violation>& violations) const;
   void write_over();

@@ -29,6 +29,8 @@ std::int64_t most_positions(const MegatronFlags& flags, bool learned) {
   if (!flags.has("--max-position-embeddings") && flags.has("--seq-length"))
     return flags.integer("--seq-length");
   if (!flags.has("--max-position-embeddings") && !learned) return kLongContext;
+  if (!flags.has("--max-position-embeddings"))
+    flags.fail("--max-position-embeddings", "must be given where positions are learned", "--seq 2048");
   return flags.integer("--max-position-embeddings");
 }
 
@@ -169,6 +171,7 @@ Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes)
                   flags.has("--group-query-attention") ? flags.integer("--num-query-groups") : heads},
                  {"max_position_embeddings", rows},
                  {"position_embedding_type", positioned}};
+  if (flags.text_or("--attention-head-type", "") == "multiquery") config["num_key_value_heads"] = 1;
   if (flags.has("--kv-channels")) config["head_dim"] = flags.integer("--kv-channels");
   add_kind(flags, config, notes);
   if (hybrid) add_hybrid(flags, *hybrid, config);

@@ -48,6 +48,11 @@ bool says_nothing(const std::vector<std::string>& values) {
   return values.empty() || (values.size() == 1 && std::ranges::find(kNothing, values[0]) != kNothing.end());
 }
 
+// "none" stands for no value, unless it is one of the option's own.
+bool is_none(const MegatronOption& option, const std::vector<std::string>& values) {
+  return values.size() == 1 && values[0] == "none" && std::ranges::count(option.choices, "none") == 0;
+}
+
 // "AttnBackend.auto" and "torch.bfloat16", as Python shows them, are "auto" and "bf16" of an option.
 std::string as_option_value(const std::string& value) {
   static constexpr std::array kTypes = {Renamed{"torch.float32", "fp32"}, Renamed{"torch.float16", "fp16"},
@@ -90,8 +95,10 @@ void add_named_argument(const NamedArgument& argument, ScriptFlags& found) {
     if (const MegatronOption* spelled = find_megatron_option("--" + argument.name))
       options.push_back(spelled);
   for (const MegatronOption* option : options) {
+    if (is_none(*option, argument.values)) continue;
     const bool is_switch = option->takes == OptionTakes::nothing;
-    const bool by_name = argument.name != option->arguments.front() && option->negates;  // "no_rope_fusion: true"
+    const bool by_name =
+        argument.name != option->arguments.front() && option->negates;  // "no_rope_fusion: true"
     if (is_switch && (is_on || is_off || only == "1" || only == "0")) {
       if ((is_on || only == "1") == (!option->negates || by_name)) add(option->name());
     } else if (!is_switch && !is_off) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <utility>
 
 #include "frameworks/optimizer_note.h"
 #include "frameworks/plan_yaml.h"
@@ -17,23 +19,68 @@ constexpr std::array kIgnoredOfNanotron = {
     CountedKey{"parallelism.moe_layer_recompute", "false", "experts are counted as not recomputed"},
     CountedKey{"parallelism.sequence_parallel_degree", "1", "no further degree is counted"}};
 
+// Keys of the model that leave its layers and kernels as they are counted.
+constexpr std::array kFreeOfModel = {"_attn_implementation",
+                                     "_fused_rms_norm",
+                                     "_fused_rotary_emb",
+                                     "_use_qkv_packed",
+                                     "use_cache",
+                                     "pretraining_tp",
+                                     "rope_interleaved",
+                                     "bos_token_id",
+                                     "eos_token_id",
+                                     "pad_token_id",
+                                     "initializer_range",
+                                     "z_loss_coefficient",
+                                     "z_loss_enabled",
+                                     "ring_attn_heads_k_stride"};
+
+bool is_free_of_model(const std::string& key) {
+  return key.starts_with("is_") || std::ranges::find(kFreeOfModel, key) != kFreeOfModel.end();
+}
+
+// Starcoder2Config: GELU with biases, LayerNorm, and its own names of the heads of keys.
+void name_as_starcoder2(const Json& config, Json& model) {
+  model["model_type"] = "starcoder2";
+  if (config.value("grouped_query", Json()) == true && config.contains("num_kv_heads"))
+    model["num_key_value_heads"] = config["num_kv_heads"];
+  else  // multi_query, also where neither is set
+    model["num_key_value_heads"] = 1;
+  const Json hidden = config.value("hidden_size", Json());
+  if (!model.contains("intermediate_size") && hidden.is_number_integer() && hidden < (1 << 28))
+    model["intermediate_size"] = hidden.get<std::int64_t>() * 4;
+  for (const auto& [own, usual] : {std::pair{"layer_norm_epsilon", "norm_epsilon"},
+                                   {"resid_pdrop", "residual_dropout"},
+                                   {"attn_pdrop", "attention_dropout"},
+                                   {"embd_pdrop", "embedding_dropout"}})
+    if (model.contains(own)) model[usual] = model[own];
+  for (const char* own : {"grouped_query", "multi_query", "num_kv_heads", "layer_norm_epsilon", "resid_pdrop",
+                          "attn_pdrop", "embd_pdrop", "activation_function", "scale_attn_weights"})
+    model.erase(own);
+}
+
 // nanotron's names of the parts of its Llama (nanotron/config/models_config.py).
 // Its vocabulary is padded, so that each tensor-parallel rank has the same part.
 Json model_of_nanotron(PlanYaml& yaml, std::int64_t tp) {
   const Json* config = yaml.find("model.model_config");
   if (config == nullptr || !config->is_object()) return nullptr;
-  Json model = *config;
-  if (model.contains("model_type")) return model;
-  model["model_type"] = "llama";
-  if (model.contains("num_local_experts") || model.contains("moe_config")) model["model_type"] = "mixtral";
+  const Json model = *config;
   const std::int64_t unit =
       std::min<std::int64_t>(yaml.integer("model.make_vocab_size_divisible_by", 1), 1 << 20) *
       std::min<std::int64_t>(tp, 1 << 20);
   Json named = Json::object();
-  for (const auto& [key, value] : model.items())
-    if (!value.is_null() && !key.starts_with("is_") && !key.starts_with("_") && key != "use_cache" &&
-        key != "pretraining_tp" && key != "rope_interleaved")
+  for (const auto& [key, value] : model.items()) {
+    if (value.is_null() || is_free_of_model(key)) continue;
+    const std::string path = "model.model_config." + key;
+    if (key == "_use_doc_masking")
+      yaml.ignore_unless(path, false, "attention spans the whole sequence");
+    else if (!key.starts_with('_') && yaml.find(path))
       named[key] = value;
+  }
+  if (model.contains("model_type")) return model;
+  named["model_type"] =
+      named.contains("num_local_experts") || named.contains("moe_config") ? "mixtral" : "llama";
+  if (model.value("is_starcoder2_config", Json()) == true) name_as_starcoder2(model, named);
   if (named.contains("vocab_size") && named["vocab_size"].is_number_integer() && unit > 1 &&
       named["vocab_size"] > 0 && named["vocab_size"] < (1 << 30))
     named["vocab_size"] = (named["vocab_size"].get<std::int64_t>() + unit - 1) / unit * unit;
@@ -89,27 +136,31 @@ Imported import_nanotron(const YamlText& yaml, const std::string& file, const Im
   from.imported.model = model_of_nanotron(from, tp);
   from.ignore_unless(kIgnoredOfNanotron);
   from.imported.scenario["plan"] = plan;
-  return from.finish({"checkpoints",
-                      "data_stages",
-                      "general",
-                      "lighteval",
-                      "logging",
-                      "metrics_logging",
-                      "model.init_method",
-                      "optimizer.learning_rate_scheduler",
-                      "optimizer.optimizer_factory.adam_beta1",
-                      "optimizer.optimizer_factory.adam_beta2",
-                      "optimizer.optimizer_factory.adam_eps",
-                      "optimizer.weight_decay",
-                      "optimizer.weight_decay_exclude_named_params",
-                      "parallelism.enable_monitoring",
-                      "profiler",
-                      "s3_upload",
-                      "tokenizer",
-                      "tokens.limit_test_batches",
-                      "tokens.limit_val_batches",
-                      "tokens.train_steps",
-                      "tokens.val_check_interval"});
+  std::set<std::string> free = {"checkpoints",
+                                "data_stages",
+                                "general",
+                                "lighteval",
+                                "logging",
+                                "metrics_logging",
+                                "model.init_method",
+                                "optimizer.learning_rate_scheduler",
+                                "optimizer.optimizer_factory.adam_beta1",
+                                "optimizer.optimizer_factory.adam_beta2",
+                                "optimizer.optimizer_factory.adam_eps",
+                                "optimizer.weight_decay",
+                                "optimizer.weight_decay_exclude_named_params",
+                                "parallelism.enable_monitoring",
+                                "profiler",
+                                "s3_upload",
+                                "tokenizer",
+                                "tokens.limit_test_batches",
+                                "tokens.limit_val_batches",
+                                "tokens.train_steps",
+                                "tokens.val_check_interval"};
+  if (const Json* config = from.find("model.model_config"); config != nullptr && config->is_object())
+    for (const auto& [key, value] : config->items())
+      if (is_free_of_model(key)) free.insert("model.model_config." + key);
+  return from.finish(free);
 }
 
 }  // namespace rehearse

@@ -241,9 +241,13 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   } else if (is_list) {
     for (const ShellCommand* line : bare) add_flags(*line, file, found);
   } else if (run.exit_line > 0) {
+    const bool names = run.exit_condition.find('$') != std::string::npos;
     throw InputError(
-        {file, fmt::format("line {}", run.exit_line), "the script ends here, before a training command", "",
-         fmt::format("rehearse import {} NAME=VALUE ARGUMENT ..., with the words that it asks for", file)});
+        {file, fmt::format("line {}", run.exit_line), "the script ends here, before a training command",
+         run.exit_condition.empty() ? "" : fmt::format("\"{}\" holds", run.exit_condition),
+         names ? words_that_decide(run.exit_condition, file)
+               : fmt::format("rehearse import {} NAME=VALUE ARGUMENT ..., with the words that it asks for",
+                             file)});
   } else {
     add_variables(run, file, found);
   }

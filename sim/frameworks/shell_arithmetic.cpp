@@ -46,7 +46,7 @@ class ShellSum {
       : text_(text), value_of_(value_of) {}
 
   ShellNumber all() {
-    const ShellNumber result = terms(0);
+    const ShellNumber result = choice();
     skip_blanks();
     return at_ == text_.size() ? result : std::nullopt;
   }
@@ -61,6 +61,27 @@ class ShellSum {
     for (const BinaryOperator& each : kOperators)
       if (text_.compare(at_, each.sign.size(), each.sign) == 0) return &each;
     return nullptr;
+  }
+
+  bool take(char sign) {
+    skip_blanks();
+    if (at_ == text_.size() || text_[at_] != sign) return false;
+    ++at_;
+    return true;
+  }
+
+  // a ? b : c
+  ShellNumber choice() {
+    const ShellNumber first = terms(0);
+    if (!first || !take('?')) return first;
+    if (depth_ == kDeepestSum) return std::nullopt;
+    ++depth_;
+    const ShellNumber yes = choice();
+    const bool is_closed = yes && take(':');
+    const ShellNumber no = is_closed ? choice() : std::nullopt;
+    --depth_;
+    if (!no) return std::nullopt;
+    return *first != 0 ? yes : no;
   }
 
   ShellNumber terms(int least) {
@@ -82,16 +103,13 @@ class ShellSum {
     if (first == '(' || first == '-' || first == '+' || first == '!') {
       ++depth_;
       ++at_;
-      const ShellNumber inside = first == '(' ? terms(0) : term();
+      const ShellNumber inside = first == '(' ? choice() : term();
       --depth_;
       if (!inside) return std::nullopt;
       if (first == '-') return combined("-", 0, *inside);
       if (first == '!') return *inside == 0 ? 1 : 0;
       if (first == '+') return inside;
-      skip_blanks();
-      if (at_ == text_.size() || text_[at_] != ')') return std::nullopt;
-      ++at_;
-      return inside;
+      return take(')') ? inside : std::nullopt;
     }
     return value();
   }

@@ -20,17 +20,6 @@ bool is_known(const ShellText& text) {
   return !branch_of(text) && flat(text).find('$') == std::string::npos;
 }
 
-// $NAME that neither the text nor the user sets: as for ${NAME:-value} it counts as not set.
-bool is_unset_name(const ShellText& text) {
-  std::string name = flat(text);
-  if (branch_of(text) || !name.starts_with('$')) return false;
-  name.erase(0, 1);
-  if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char letter) {
-    return std::isalnum(letter) != 0 || letter == '_';
-  });
-}
-
 Decided decided(bool value) {
   return value ? Decided::yes : Decided::no;
 }
@@ -128,7 +117,7 @@ class ShellCondition {
     if (at_ + 1 == words_.size()) return ++at_, decided(true);
     const ShellText& word = words_[at_ + 1];
     at_ += 2;
-    if (is_unset_name(word)) return decided(wants_empty);
+    if (!unset_name(word).empty()) return decided(wants_empty);
     return is_known(word) ? decided(flat(word).empty() == wants_empty) : Decided::unknown;
   }
 
@@ -138,6 +127,17 @@ class ShellCondition {
 };
 
 }  // namespace
+
+std::string unset_name(const ShellText& text) {
+  std::string name = flat(text);
+  if (branch_of(text) || !name.starts_with('$')) return "";
+  name.erase(0, 1);
+  if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
+  const bool is_name = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+    return std::isalnum(letter) != 0 || letter == '_';
+  });
+  return is_name ? name : "";
+}
 
 Decided both(Decided a, Decided b) {
   if (a == Decided::no || b == Decided::no) return Decided::no;

@@ -16,6 +16,10 @@ inline Decided negated(Decided value) {
 
 Decided both(Decided a, Decided b);
 
+// NAME of "$NAME" that neither the text nor the user sets: as for ${NAME:-value} it counts as not set; else
+// "".
+std::string unset_name(const ShellText& text);
+
 // What stands in [ ] or [[ ]], with variables written out. `patterns`: a right side is one, as in [[ ]].
 Decided shell_condition(const std::vector<ShellText>& words, bool patterns);
 

@@ -56,7 +56,7 @@ class ShellValues::Expansion {
 
   std::vector<ShellText> run() {
     while (at_ < raw_.size()) unit();
-    if (open_) words_.push_back(std::move(word_));
+    if (open_ && !(vanished_ && flat(word_).empty())) words_.push_back(std::move(word_));
     return std::move(words_);
   }
 
@@ -143,11 +143,13 @@ class ShellValues::Expansion {
 
   void named(const std::string& name, const std::string& text, bool elements) {
     const bool all = name == "@" || name == "*";
+    if (name == "@" && values_.find(name) == nullptr) vanished_ = true;
     if (const ShellValue* value = values_.find(name)) return add_value(*value, elements || all);
     if (!all) unknown(text);  // nobody gave arguments to the script itself
   }
 
   void add_value(const ShellValue& value, bool elements) {
+    if (elements && value.empty()) vanished_ = true;
     for (std::size_t i = 0; i < value.size() && (elements || i == 0); ++i) {
       if (i > 0) end_word();
       add(value[i]);
@@ -267,7 +269,8 @@ class ShellValues::Expansion {
   bool splits_;
   std::size_t at_ = 0;
   char quote_ = '\0';
-  bool open_ = false;  // a word has begun, maybe an empty one
+  bool open_ = false;      // a word has begun, maybe an empty one
+  bool vanished_ = false;  // "$@" without arguments: with nothing beside it, it is no word
   ShellText word_;
   std::vector<ShellText> words_;
 };

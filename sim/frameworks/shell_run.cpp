@@ -39,7 +39,7 @@ ShellRunner::Mode ShellRunner::under(const Mode& mode, Decided decided, int line
 ShellRun ShellRunner::run(const ShellText& text) {
   script(text, {});
   notes_.insert(notes_.end(), values_.notes().begin(), values_.notes().end());
-  return {std::move(commands_), values_.all(), exit_line_, std::move(notes_)};
+  return {std::move(commands_), values_.all(), exit_line_, exit_condition_, std::move(notes_)};
 }
 
 void ShellRunner::deeper() {
@@ -137,6 +137,7 @@ Decided ShellRunner::if_command(const Mode& mode) {
     const Decided holds = block(under(mode, none, line, cursor_.shown(begin, begin + 1)));
     condition = cursor_.shown(begin, cursor_.at());
     cursor_.require_word("then", line);
+    if (both(none, holds) == Decided::yes && !mode.skips) taken_ = condition;
     block(under(mode, both(none, holds), line, condition));
     none = both(none, negated(holds));
     cursor_.skip_blank_lines();
@@ -267,7 +268,9 @@ Decided ShellRunner::double_brackets(const Mode& mode) {
     words.push_back(cursor_.at_word() ? operand(next) : ShellText{{next.text, line, nullptr}});
   }
   cursor_.advance();
-  return mode.skips ? Decided::no : shell_condition(words, true);
+  if (mode.skips) return Decided::no;
+  count_unset(words, line);
+  return shell_condition(words, true);
 }
 
 bool ShellRunner::is_definition() const {

@@ -28,6 +28,7 @@ struct ShellRun {
   std::vector<ShellCommand> commands;
   std::map<std::string, ShellValue> variables;  // as they are at the end
   int exit_line = 0;                            // where the script ends itself; 0: nowhere
+  std::string exit_condition;                   // of the branch that ends it
   std::vector<std::string> notes;  // assignments that give way to words handed in, files not read
 };
 

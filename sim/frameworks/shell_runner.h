@@ -57,6 +57,7 @@ class ShellRunner {
   Decided call(const std::string& name, const std::vector<ShellText>& arguments, const Mode& mode);
   Decided simple(const Mode& mode);
   ShellText operand(const ShellToken& token);
+  void count_unset(std::vector<ShellText>& words, int line);
   Decided run_words(const std::vector<ShellText>& words, const ShellToken* document, int line,
                     const Mode& mode);
   Decided let(const std::string& text, int line, const Mode& mode);
@@ -77,6 +78,7 @@ class ShellRunner {
   std::set<std::string> passed_over_;  // variables that branches set which do not run
   int depth_ = 0, count_ = 0;
   int exit_line_ = 0;
+  std::string taken_, exit_condition_;  // of the last branch that runs
   bool stopped_ = false, exited_ = false, broke_ = false;
   std::vector<ShellCommand> commands_;
   std::vector<std::string> notes_;

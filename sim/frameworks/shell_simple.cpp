@@ -9,15 +9,26 @@ namespace rehearse {
 
 namespace {
 
+constexpr std::array kComparesNumbers = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"};
+
+// By Slurm, PBS, MPI and torchrun.
+bool is_of_launcher(const std::string& name) {
+  for (const char* prefix : {"SLURM", "PBS", "OMPI", "PMI", "LSB", "MASTER", "NODE", "NNODE", "LOCAL"})
+    if (name.starts_with(prefix)) return true;
+  return name.find("RANK") != std::string::npos || name.find("WORLD") != std::string::npos ||
+         name.find("GPU") != std::string::npos;
+}
+
 template <typename List>
 bool is_among(const List& list, const std::string& word) {
   return std::ranges::find(list, word) != std::end(list);
 }
 
 // Taken to succeed: what stands behind && of them runs.
-constexpr std::array kSucceed = {"cd",   "pushd", "popd", "mkdir",  "export", "source", ".",    "set",
-                                 "echo", "rm",    "cp",   "mv",     "touch",  "chmod",  "pip",  "pip3",
-                                 "git",  "sleep", "wait", "module", "conda",  "ulimit", "shopt"};
+constexpr std::array kSucceed = {"cd",     "pushd", "popd", "mkdir", "export", "source", ".",
+                                 "set",    "echo",  "rm",   "cp",    "mv",     "touch",  "chmod",
+                                 "pip",    "pip3",  "git",  "sleep", "wait",   "module", "conda",
+                                 "ulimit", "shopt", "pwd",  "ls",    "date",   "unset",  "hostname"};
 constexpr std::array kAssign = {"export", "declare", "local", "readonly", "typeset"};
 constexpr std::array kShells = {"bash", "sh", "/bin/bash", "/bin/sh", "sbatch"};
 
@@ -93,6 +104,21 @@ ShellText ShellRunner::operand(const ShellToken& token) {
   return {};
 }
 
+// [[ $NAME -eq 1 ]]: the shell takes a variable that nobody sets as 0. Those that a launcher sets stay open.
+void ShellRunner::count_unset(std::vector<ShellText>& words, int line) {
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (!is_among(kComparesNumbers, flat(words[i]))) continue;
+    for (ShellText* side : {&words[i - 1], &words[i + 1]}) {
+      const std::string name = unset_name(*side);
+      if (!is_shell_name(name) || is_of_launcher(name)) continue;
+      *side = {{"0", line, nullptr}};
+      const std::string note = fmt::format(
+          "line {}: ${} is not set: the shell compares it as 0; {}=VALUE sets it", line, name, name);
+      if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(note);
+    }
+  }
+}
+
 // NAME=expression.
 Decided ShellRunner::let(const std::string& text, int line, const Mode& mode) {
   const std::size_t equals = text.find('=');
@@ -136,7 +162,10 @@ Decided ShellRunner::stop(bool exits, int line, const Mode& mode) {
   if (mode.branch) return Decided::yes;
   stopped_ = true;
   exited_ = exited_ || exits;
-  if (exits && exit_line_ == 0) exit_line_ = line;
+  if (exits && exit_line_ == 0) {
+    exit_line_ = line;
+    exit_condition_ = taken_;
+  }
   return Decided::yes;
 }
 

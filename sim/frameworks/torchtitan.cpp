@@ -47,8 +47,9 @@ const std::map<std::string, std::string>& schedules() {
 
 class TorchtitanReader {
  public:
-  TorchtitanReader(const JsonReader& config, int gpus, std::int64_t layers)
-      : config_(config), gpus_(gpus), layers_(layers) {}
+  // `file`: as the user wrote it, for the list of its options.
+  TorchtitanReader(const JsonReader& config, const Json& file, int gpus, std::int64_t layers)
+      : config_(config), file_(file), gpus_(gpus), layers_(layers) {}
 
   Imported read() {
     imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + config_.file()}};
@@ -66,7 +67,7 @@ class TorchtitanReader {
     if (section("fault_tolerance").boolean_or("enable", false))
       note("\"fault_tolerance\" is ignored: replicas reduce gradients every step, as without it");
     imported_.scenario["plan"] = plan_;
-    list_torchtitan_options(config_.json(), imported_);
+    list_torchtitan_options(file_, imported_);
     settle_fates(imported_);
     return std::move(imported_);
   }
@@ -104,6 +105,11 @@ class TorchtitanReader {
       const std::string name = each.is_string() ? each.get<std::string>() : each.dump();
       if (std::ranges::count(known, name) == 0) {
         const std::string near = nearest_name(name, known);
+        if (near.empty()) {  // a fork's
+          note("\"model/converters\" " + name +
+               " is ignored: the GEMMs keep the precision that they have without it");
+          continue;
+        }
         model.fail("converters", "must be one of " + join(known), "found \"" + name + "\"", near);
       }
       if (name.starts_with("quantize.grouped_mm"))
@@ -345,6 +351,7 @@ class TorchtitanReader {
   }
 
   const JsonReader& config_;
+  const Json& file_;
   int gpus_;
   std::int64_t layers_;
   std::int64_t pp_ = 1, vpp_ = 1, dp_ = 0, microbatch_ = 1, microbatches_ = 0;
@@ -376,7 +383,7 @@ Imported import_torchtitan_json(const JsonReader& read, int gpus, std::int64_t l
     throw InputError({read.file(), "/model/name", "is a diffusion model, no decoder", "found flux",
                       "a file of llama3, qwen3 or deepseek_v3"});
   require_torchtitan_keys(config.json(), read.file());
-  return TorchtitanReader(config, gpus, layers).read();
+  return TorchtitanReader(config, read.json(), gpus, layers).read();
 }
 
 }  // namespace rehearse

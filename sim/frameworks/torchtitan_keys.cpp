@@ -225,8 +225,8 @@ bool is_free(const std::string& name) {
   return std::ranges::any_of(kFree, [&](const char* each) { return name == each; });
 }
 
-// A key like a known one is misspelt. Another is a fork's own, which is noted; and so is every one of a
-// section that costs nothing.
+// A key like a known one is misspelt. Another is a fork's own, which is noted; and so is one of a section
+// that costs nothing, or like a key that does.
 void add_misspelt(const Json& table, const std::string& section, const std::string& file,
                   std::vector<Violation>& violations) {
   const std::vector<std::string> names = names_in(section);
@@ -237,13 +237,33 @@ void add_misspelt(const Json& table, const std::string& section, const std::stri
       continue;
     }
     const std::vector<std::string> near = similar_names(key, names, 1);
-    if (near.empty() || is_free(section)) continue;
+    if (near.empty() || is_free(section) || is_free(section + "." + near.front())) continue;
     std::string pointer = "/" + path;
     std::ranges::replace(pointer, '.', '/');
     violations.push_back(
         {file, pointer,
          fmt::format("is not a {} of torchtitan (up to v0.2.2)", section.empty() ? "section" : "key"),
          fmt::format("found {}", key), near.front()});
+  }
+}
+
+void list_table(const Json& table, const std::string& section, Imported& imported,
+                std::vector<std::string>& unknown) {
+  const std::vector<std::string> names = names_in(section);
+  for (const auto& [key, value] : table.items()) {
+    const std::string path = section.empty() ? key : section + "." + key;
+    if (value.is_object() && (section.empty() || !names_in(path).empty())) {
+      list_table(value, path, imported, unknown);
+      continue;
+    }
+    const bool is_known = !section.empty() && std::ranges::count(names, key) > 0;
+    const OptionFate fate = !is_known                           ? OptionFate::unknown
+                            : is_free(section) || is_free(path) ? OptionFate::free
+                                                                : OptionFate::used;
+    if (fate == OptionFate::unknown) unknown.push_back(path);
+    std::string name = path;
+    std::ranges::replace(name, '.', '/');
+    imported.options.push_back({name, value.is_object() ? "" : value.dump(), "", fate, "", ""});
   }
 }
 
@@ -271,24 +291,7 @@ JsonReader with_one_parallelism(const JsonReader& config) {
 
 void list_torchtitan_options(const Json& config, Imported& imported) {
   std::vector<std::string> unknown;
-  const auto add = [&](const std::string& name, const std::string& path, const Json& value, OptionFate fate) {
-    if (fate == OptionFate::unknown) unknown.push_back(path);
-    imported.options.push_back({name, value.is_object() ? "" : value.dump(), "", fate, "", ""});
-  };
-  for (const auto& [section, table] : config.items()) {
-    const std::vector<std::string> names = names_in(section);
-    if (!table.is_object()) {
-      add(section, section, table, OptionFate::unknown);
-      continue;
-    }
-    for (const auto& [key, value] : table.items()) {
-      const std::string path = fmt::format("{}.{}", section, key);
-      const OptionFate fate = std::ranges::count(names, key) == 0 ? OptionFate::unknown
-                              : is_free(section) || is_free(path) ? OptionFate::free
-                                                                  : OptionFate::used;
-      add(fmt::format("{}/{}", section, key), path, value, fate);
-    }
-  }
+  list_table(config, "", imported, unknown);
   if (!unknown.empty())
     imported.notes.push_back(fmt::format(
         "{} unknown to torchtitan, ignored with unknown effect: {}",

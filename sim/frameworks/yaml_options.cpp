@@ -1,8 +1,11 @@
 #include "frameworks/yaml_options.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <sstream>
 
+#include "frameworks/megatron_options.h"
 #include "frameworks/yaml_text.h"
 
 namespace rehearse {
@@ -31,7 +34,17 @@ void add_options(const YamlText& yaml, const Json& value, const std::string& poi
       add_options(yaml, below, at, found);
       continue;
     }
-    if (below.is_null() || below == false) continue;
+    const MegatronOption* const option = find_megatron_option(key);
+    const bool is_none =
+        below == "none" && option != nullptr && std::ranges::count(option->choices, "none") == 0;
+    if (below.is_null() || below == false || is_none) {
+      const std::string place = fmt::format("line {}", yaml.line(at));
+      const OptionFate fate = option == nullptr                  ? OptionFate::unknown
+                              : option->role == OptionRole::free ? OptionFate::free
+                                                                 : OptionFate::used;
+      found.others.push_back({key, below.is_null() ? "null" : yaml_word(below), place, fate, "", ""});
+      continue;
+    }
     found.flags.push_back({key, {}, yaml.line(at)});
     std::vector<std::string>& values = found.flags.back().values;
     if (below.is_array())

@@ -182,9 +182,10 @@ const Json* at_path(const Json& root, const std::string& path) {
   return at;
 }
 
+// "none" is a word; None is what Python writes for null.
 Json plain_yaml(const std::string& text) {
   const std::string small = in_lower_case(text);
-  if (is_among(small, {"null", "~", "", "none"})) return nullptr;
+  if (is_among(small, {"null", "~", ""}) || text == "None" || text == "NONE") return nullptr;
   if (is_among(small, {"true", "yes", "on"})) return true;
   if (is_among(small, {"false", "no", "off"})) return false;
   Json number;

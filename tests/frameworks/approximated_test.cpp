@@ -73,6 +73,28 @@ TEST(ImportMegatron, ChecksTheValuesOfClosedLists) {
   EXPECT_EQ(read("--moe-router-load-balancing-type aux_loss seq_aux_loss"), "no error");
 }
 
+TEST(ImportMegatron, TakesValuesOfForksWhereTheyCostNothing) {
+  const auto notes = [](const std::string& flags) { return megatron(kShape + flags).notes; };
+  EXPECT_THAT(notes("--distributed-backend flagcx"),
+              Contains(AllOf(HasSubstr("flagcx"), HasSubstr("collectives of NCCL are counted"))));
+  EXPECT_EQ(refusal([&] { notes("--tokenizer-type HFTokenizer"); }), "no error") << "Megatron-DeepSpeed";
+  EXPECT_EQ(refusal([&] { notes("--tokenizer-type Llama3Tokenizer"); }), "no error") << "Primus";
+  EXPECT_EQ(refusal([&] { notes("--tokenizer-type BailingTokenizer"); }), "no error") << "Ling";
+}
+
+TEST(ImportMegatron, ReadsOneHeadOfKeysAndTheCutOfStagesOfForks) {
+  EXPECT_EQ(megatron(kShape + "--attention-head-type multiquery").model["num_key_value_heads"], 1);
+  EXPECT_EQ(megatron(kShape + "--attention-head-type multihead").model["num_key_value_heads"], 4);
+  const Json cut = megatron(kShape + "--pp-partition-method 'type:transformer|embedding'").scenario["plan"];
+  EXPECT_EQ(cut["embedding_as_layer"], true);
+  EXPECT_EQ(cut["loss_as_layer"], true);
+  EXPECT_FALSE(megatron(kShape + "--pp-partition-method type:transformer")
+                   .scenario["plan"]
+                   .contains("embedding_as_layer"));
+  EXPECT_THAT(megatron(kShape + "--pp-partition-method parameters").notes,
+              Contains(HasSubstr("equal numbers of layers")));
+}
+
 TEST(ImportMegatron, NamesWhatItApproximates) {
   const auto notes = [](const std::string& flags) { return megatron(kShape + flags).notes; };
   EXPECT_THAT(notes("--optimizer muon"),
@@ -247,6 +269,18 @@ TEST(ImportDeepSpeed, ReadsRecomputeOfPipelinesAndTheTypeOfGradients) {
   EXPECT_THAT(deepspeed(R"("fp16": {"enable": true})").notes,
               Contains(HasSubstr("\"fp16/enable\" is unknown")));
   EXPECT_THAT(read(R"("zero_optimization": {"offload_optimizer": {"device": "disk"}})"), HasSubstr("nvme"));
+}
+
+TEST(ImportDeepSpeed, ListsWhatTheCommandLineDecides) {
+  const JsonReader config = JsonReader::of_text(
+      R"({"train_batch_size": "auto", "gradient_accumulation_steps": "auto", "fp16": {"enabled": "true"},
+          "zero_optimization": {"stage": 2, "offload_optimizer": false}})",
+      "ds.json");
+  const Imported found = import_deepspeed(config, 8, over("/plan/global_batch", "64").over);
+  EXPECT_EQ(fate_of(found, "train_batch_size"), "ignored");
+  EXPECT_EQ(fate_of(found, "gradient_accumulation_steps"), "ignored");
+  EXPECT_EQ(found.scenario["plan"]["precision"], "fp16") << "a word, as pydantic reads it";
+  EXPECT_FALSE(found.scenario["plan"].contains("offload"));
 }
 
 TEST(ImportDeepSpeed, KeepsAccumulationForTheCommandLine) {

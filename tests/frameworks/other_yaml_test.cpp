@@ -320,5 +320,12 @@ TEST(ImportVerl, ReadsOneDecidedCommand) {
   EXPECT_THAT(sft.notes, Contains(HasSubstr("model.strategy is not given")));
 }
 
+TEST(ImportVerl, ReadsYamlWhoseTextNamesItsKeys) {
+  const std::string yaml =
+      "# actor_rollout_ref.actor.strategy decides\nactor_rollout_ref:\n  actor:\n    strategy: fsdp\n";
+  EXPECT_THAT(refusal([&] { read_launch("ppo_trainer.yaml", yaml); }),
+              testing::Not(HasSubstr("no command that starts")));
+}
+
 }  // namespace
 }  // namespace rehearse

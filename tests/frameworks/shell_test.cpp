@@ -47,6 +47,41 @@ TEST(ScriptFlags, FollowsVariablesAndLeavesOutComments) {
   EXPECT_THAT(flags[2].values, ElementsAre("$UNSET", "x y"));
 }
 
+TEST(ScriptFlags, ArgumentsThatNobodyGivesAreNoWord) {
+  EXPECT_THAT(behind("", "--bf16 \"$@\""), ElementsAre("--bf16"));
+  EXPECT_THAT(behind("MORE=()", "--rerun-mode disabled \"${MORE[@]}\" --swiglu"),
+              ElementsAre("--rerun-mode disabled", "--swiglu"));
+  EXPECT_THAT(behind("MORE=", "--save \"$MORE\""), ElementsAre("--save ")) << "an empty word";
+}
+
+TEST(ScriptFlags, ComparesAVariableThatNobodySetsAsZero) {
+  const std::string choice = "if [[ $BATCH -eq 0 ]]; then O=--alone; else O=--queued; fi";
+  EXPECT_THAT(behind(choice, "$O"), ElementsAre("--alone"));
+  EXPECT_THAT(behind("BATCH=1\n" + choice, "$O"), ElementsAre("--queued"));
+  const ScriptFlags found = script_flags(choice + "\npretrain.py --num-layers 4 $O\n", "train.sh");
+  EXPECT_THAT(found.notes,
+              testing::Contains(AllOf(HasSubstr("$BATCH is not set"), HasSubstr("BATCH=VALUE"))));
+  EXPECT_THAT(behind("if [[ $SLURM_NNODES -gt 1 ]]; then O=--many; fi", "$O"), ElementsAre("--many?"))
+      << "a launcher sets it";
+  EXPECT_THAT(behind("if [[ $1 -eq 7 ]]; then O=--seven; fi", "$O"), ElementsAre("--seven?"));
+}
+
+TEST(ScriptFlags, NamesTheWordsThatKeepAScriptFromEnding) {
+  const std::string script = "if [[ -z $WORKSPACE ]]; then\n  exit 1\nfi\npretrain.py --num-layers 4\n";
+  const auto read = [&](const ShellInputs& given) {
+    return refusal([&] { script_flags(script, "train.sh", given); });
+  };
+  EXPECT_THAT(read({}), AllOf(HasSubstr("line 2"), HasSubstr("train.sh WORKSPACE=VALUE")));
+  ShellInputs given;
+  given.variables["WORKSPACE"] = "x";
+  EXPECT_EQ(read(given), "no error");
+}
+
+TEST(ScriptFlags, RunsWhatStandsBehindCommandsThatOnlyShow) {
+  EXPECT_THAT(names_of("pwd && cd x && pwd && torchrun pretrain.py --num-layers 4"),
+              ElementsAre("--num-layers 4"));
+}
+
 TEST(ScriptFlags, TakesTheBranchThatLiteralsDecide) {
   const std::string options =
       "if [ $AC = full ]; then O=\"--full\"\nelif [[ \"$AC\" == sel* ]]; then O=\"--selective\"\nelse "
@@ -224,7 +259,10 @@ TEST(ShellArithmetic, ComputesAsTheShell) {
   EXPECT_EQ(value("(GPUS - 2) % 7 * -1"), -2);
   EXPECT_EQ(value("GPUS >= 32 && !0"), 1);
   EXPECT_EQ(value("2 + 3 * 4"), 14);
-  for (const char* unknown : {"NODES * 2", "1 / 0", "9223372036854775807 + 1", "(1", "1 2", "", "010"})
+  EXPECT_EQ(value("(GPUS > 8) ? 1 : 0"), 1);
+  EXPECT_EQ(value("GPUS < 8 ? 1 : GPUS == 32 ? 2 : 3"), 2);
+  for (const char* unknown :
+       {"NODES * 2", "1 / 0", "9223372036854775807 + 1", "(1", "1 2", "", "010", "1 ? 2", "1 ? : 2"})
     EXPECT_EQ(value(unknown), std::nullopt) << unknown;
 }
 

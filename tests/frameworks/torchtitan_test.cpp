@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "frameworks/imported.h"
 #include "samples.h"
 
@@ -12,6 +14,22 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+TEST(ImportTorchtitan, ListsTheKeysOfTheFileAndNoOthers) {
+  const Imported found = import_torchtitan(
+      "[model]\nname = \"llama3\"\nconverters = [\"npu_rms_norm\"]\n[training]\ntensor_parallel_degree = 2\n"
+      "dataset_name = \"own\"\n[quantize.linear.float8]\nfilter_fqns = [\"output\"]\nemulate = false\n",
+      "x.toml", 8, 32);
+  std::set<std::string> names;
+  for (const ImportedOption& option : found.options) names.insert(option.name);
+  EXPECT_EQ(names, (std::set<std::string>{"model/name", "model/converters", "training/tensor_parallel_degree",
+                                          "training/dataset_name", "quantize/linear/float8/filter_fqns",
+                                          "quantize/linear/float8/emulate"}));
+  EXPECT_EQ(fate_of(found, "training/dataset_name"), "unknown") << "like dataset_path, which costs nothing";
+  EXPECT_THAT(found.notes, testing::Contains(testing::HasSubstr("npu_rms_norm is ignored")));
+  EXPECT_EQ(found.scenario["plan"]["precision"], "bf16");
+  EXPECT_EQ(found.scenario["plan"]["tp"], 2);
+}
 
 TEST(ImportTorchtitan, ReadsTheSampleOfLlama3) {
   const Imported found = import_torchtitan(text_of("llama3_70b.toml"), "llama3_70b.toml", 256, 80);

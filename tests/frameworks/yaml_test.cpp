@@ -15,11 +15,30 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(Yaml, ReadsWordsAsPythonDoes) {
-  const YamlText found =
-      read_yaml("a: yes\nb: 1_000\nc: 1e-5\nd: \"8\"\ne: ~\nf: [1, no]\ng: 0.5\nh: None\n", "x.yaml");
+  const YamlText found = read_yaml(
+      "a: yes\nb: 1_000\nc: 1e-5\nd: \"8\"\ne: ~\nf: [1, no]\ng: 0.5\nh: None\ni: none\n", "x.yaml");
   EXPECT_EQ(found.json, Json::parse(R"({"a": true, "b": 1000, "c": 1e-5, "d": "8", "e": null, "f": [1, false],
-                                        "g": 0.5, "h": null})"));
+                                        "g": 0.5, "h": null, "i": "none"})"));
   EXPECT_EQ(found.line("/d"), 4);
+}
+
+TEST(Yaml, NoneIsAWordOfOptionsThatHaveIt) {
+  const std::string head =
+      "MODEL_ARGS:\n  --num-layers: 4\n  --hidden-size: 256\n  --num-attention-heads: 4\n";
+  const Imported found =
+      read_launch("model_config.yaml", head +
+                                           "  --seq-length: 512\n  --position-embedding-type: none\n"
+                                           "  --recompute-granularity: none\n  --sequence-parallel: false\n");
+  EXPECT_EQ(found.model["position_embedding_type"], "none");
+  EXPECT_FALSE(found.scenario["plan"].contains("recompute")) << "no value of the option";
+  EXPECT_EQ(fate_of(found, "--sequence-parallel"), "used") << "false is listed too";
+  EXPECT_EQ(found.options.size(), 7u);
+  const Imported primus =
+      read_launch("primus.yaml",
+                  "modules:\n  pre_trainer:\n    framework: megatron\n    overrides:\n      num_layers: 4\n"
+                  "      hidden_size: 256\n      num_attention_heads: 4\n      seq_length: 512\n"
+                  "      position_embedding_type: none\n      recompute_granularity: none\n");
+  EXPECT_EQ(primus.model["position_embedding_type"], "none");
 }
 
 TEST(Yaml, WritesOutAliasesMergesAndPaths) {
@@ -246,6 +265,29 @@ TEST(ImportTrainer, ReadsNanotron) {
   EXPECT_THAT(
       refusal([] { read_launch("x.yaml", "parallelism: {tp: many}\ntokens: {micro_batch_size: 1}\n"); }),
       HasSubstr("line 1: parallelism.tp: must be an integer"));
+}
+
+TEST(ImportTrainer, ReadsTheModelsOfNanotron) {
+  const auto read = [](const std::string& model) {
+    return read_launch("config.yaml",
+                       "model:\n  dtype: bfloat16\n  model_config:\n    hidden_size: 256\n"
+                       "    num_attention_heads: 4\n    num_hidden_layers: 2\n    vocab_size: 512\n" +
+                           model +
+                           "parallelism: {dp: 4, tp: 1, pp: 1}\n"
+                           "tokens: {micro_batch_size: 1, sequence_length: 1024}\n");
+  };
+  const Imported dense =
+      read("    intermediate_size: 1024\n    moe_config: null\n    _use_doc_masking: true\n    _own: 1\n");
+  EXPECT_EQ(dense.model["model_type"], "llama") << "no experts";
+  EXPECT_EQ(fate_of(dense, "model.model_config.hidden_size"), "used");
+  EXPECT_EQ(fate_of(dense, "model.model_config._use_doc_masking"), "ignored");
+  EXPECT_EQ(fate_of(dense, "model.model_config._own"), "unknown");
+  const Imported starcoder =
+      read("    is_starcoder2_config: true\n    grouped_query: true\n    num_kv_heads: 2\n");
+  EXPECT_EQ(starcoder.model["model_type"], "starcoder2");
+  EXPECT_EQ(starcoder.model["num_key_value_heads"], 2);
+  EXPECT_EQ(starcoder.model["intermediate_size"], 1024);
+  EXPECT_EQ(read("    is_starcoder2_config: true\n").model["num_key_value_heads"], 1);
 }
 
 TEST(ImportTrainer, ReadsWhatTheTrainerSays) {

@@ -24,7 +24,7 @@ bool is_among(const List& list, const std::string& word) {
   return std::ranges::find(list, word) != std::end(list);
 }
 
-// Taken to succeed: what stands behind && of them runs.
+// These commands are taken to succeed: a command behind // Taken to succeed: what stands behind && of them runs.// Taken to succeed: what stands behind && of them runs. runs.
 constexpr std::array kSucceed = {"cd",     "pushd", "popd", "mkdir", "export", "source", ".",
                                  "set",    "echo",  "rm",   "cp",    "mv",     "touch",  "chmod",
                                  "pip",    "pip3",  "git",  "sleep", "wait",   "module", "conda",
@@ -76,7 +76,8 @@ Decided ShellRunner::run_words(const std::vector<ShellText>& words, const ShellT
     return broke_ = broke_ || (name == "break" && !mode.branch), Decided::yes;
   if (name == "shift")
     return values_.shift_arguments(words.size() > 1 ? shift_of(flat(words[1])) : 1), Decided::yes;
-  if (name == "unset" && words.size() > 1) values_.unset(flat(words[1]));
+  if (name == "unset")
+    for (std::size_t i = 1; i < words.size(); ++i) values_.unset(flat(words[i]));
   if (name == "eval") return nested(joined({words.begin() + 1, words.end()}, nullptr), mode);
   if (name == "let" && words.size() > 1) return let(flat(words[1]), line, mode);
   if (name == "set" && words.size() > 1 && flat(words[1]) == "--")

@@ -82,6 +82,10 @@ TEST(ScriptFlags, RunsWhatStandsBehindCommandsThatOnlyShow) {
               ElementsAre("--num-layers 4"));
 }
 
+TEST(ScriptFlags, ForgetsAllThatUnsetNames) {
+  EXPECT_THAT(behind("A=1\nB=2\nunset A B\nO=${A:-5}${B:-6}", "--x $O"), ElementsAre("--x 56"));
+}
+
 TEST(ScriptFlags, TakesTheBranchThatLiteralsDecide) {
   const std::string options =
       "if [ $AC = full ]; then O=\"--full\"\nelif [[ \"$AC\" == sel* ]]; then O=\"--selective\"\nelse "

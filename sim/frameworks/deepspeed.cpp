@@ -47,7 +47,7 @@ class DeepSpeedReader {
  private:
   void note(std::string text) { imported_.notes.push_back(std::move(text)); }
 
-  // What is wrong in one place does not hide the others.
+  // An error in one place does not hide errors in other places.
   template <typename Read>
   void attempt(const Read& read) {
     try {
@@ -57,7 +57,8 @@ class DeepSpeedReader {
     }
   }
 
-  // What no release of DeepSpeed reads has no effect there either; a misspelt key may.
+  // A key that no release of DeepSpeed reads has no effect there either. A misspelt key was meant to have
+  // one, so the note names the nearest key.
   void note_unknown(const JsonReader& reader, const std::string& section) {
     for (const auto& [key, near] : reader.unread()) {
       note(fmt::format("\"{}{}\" is unknown to DeepSpeed, and ignored{}", section, key,
@@ -299,7 +300,7 @@ class DeepSpeedReader {
 
 }  // namespace
 
-// Of batch, microbatch and accumulation two suffice: accumulation gives way to what the command line says.
+// Two of batch, microbatch and accumulation suffice: accumulation gives way to the command line's values.
 Imported import_deepspeed(const JsonReader& config, int gpus, const SaidOverFile& over) {
   static constexpr KeyOfField kKeys[] = {{"/train_micro_batch_size_per_gpu", "/plan/micro_batch"},
                                          {"/zero_optimization/stage", "/plan/zero"},

@@ -63,7 +63,7 @@ constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"mesh_axes", "null", "axes are counted in base.yml's order"},
     CountedKey{"optimize_mesh_for_tpu_v6e", "false", "ranks are counted in the order of the axes"}};
 
-// Of the network, which a file with other values does not describe here.
+// Keys of the network with their supported values; with others the network is not read.
 constexpr std::array kOfPlainNetworks = {CountedKey{"attention_type", "\"global\"", ""},
                                          CountedKey{"global_parameter_scale", "1", ""},
                                          CountedKey{"first_num_dense_layers", "0", ""},
@@ -316,7 +316,7 @@ void add_optimizer_of_maxtext(PlanYaml& from, Json& plan) {
   if (!differs.empty()) from.imported.notes.push_back(differs);
 }
 
-// What leaves time and memory of a step as they are.
+// Keys without effect on the time and memory of a step.
 const std::set<std::string>& free_of_maxtext() {
   static const std::set<std::string> keys = keys_of(
       "adam_b1 adam_b2 adam_eps adam_weight_decay add_bos add_eos async_checkpointing "

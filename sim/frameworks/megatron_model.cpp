@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-// "yarn" and "mrope" rotate as "rope" does; what has no word in a model takes the nearest.
+// "yarn" and "mrope" rotate as "rope" does; a type that a model cannot name becomes the nearest one.
 std::string positions(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (flags.has("--use-rotary-position-embeddings")) return "rope";
   if (flags.has("--no-position-embedding") && !flags.has("--position-embedding-type")) return "none";
@@ -62,7 +62,7 @@ std::string as_marks(const std::vector<bool>& layers) {
   return marks;
 }
 
-// Which layers have experts; "" where all do, or where the flag says nothing that can be read.
+// Layers that have experts; "" where all do, or where the flag cannot be read.
 std::string sparse_layers(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (!flags.has("--moe-layer-freq") || hybrid_pattern(flags)) return "";
   const std::string frequency = join(flags.values("--moe-layer-freq"), "");
@@ -109,7 +109,7 @@ void add_latent(const MegatronFlags& flags, Json& config) {
   config["qk_layernorm"] = false;  // of latent rows, which every model with latent attention has
 }
 
-// Every n-th layer looks through no window, or those of a list that say 0.
+// Layers without an attention window: every n-th one, or those that are 0 in a list.
 void add_full_layers(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
   const std::string frequency = join(flags.values("--window-attn-skip-freq"), "");
   if (frequency.find('[') == std::string::npos) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 32;
 constexpr std::int64_t kMaxLayersOfOlmo = 4096;
 
-// What the format has no part for; the network is then not read.
+// The network has a part that the format lacks, and is not read.
 struct NotRead : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// What do functions of other files return that configurations in Python begin with?
+// Which values do functions of other files return, where configurations in Python begin with them?
 #pragma once
 
 #include <map>

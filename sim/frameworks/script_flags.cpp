@@ -20,7 +20,7 @@ namespace {
 constexpr std::array kOfTraining = {"--num-layers",           "--hidden-size",
                                     "--micro-batch-size",     "--global-batch-size",
                                     "--hybrid-layer-pattern", "--hybrid-override-pattern"};
-// What a launcher says that the plan needs, as torchrun says it; its other flags are its own.
+// Launcher flags that the plan needs, each with its name in torchrun. Other flags are the launcher's own.
 struct LauncherFlag {
   const char* name;
   const char* of_torchrun;
@@ -50,7 +50,7 @@ const char* flag_of_launcher(const std::string& name) {
   return found == kOfLauncher.end() ? nullptr : found->of_torchrun;
 }
 
-// By its options, where its sizes stand in words that nobody set.
+// A command with enough options of Megatron-LM trains, even where its sizes stand in words that nobody set.
 bool trains(const ShellCommand& command) {
   constexpr std::ptrdiff_t kFewOptions = 4;
   const auto is_option = [](const ShellWord& word) {
@@ -105,7 +105,7 @@ std::string condition_of(const BranchPointer& branch) {
   return branch ? fmt::format("\"{}\" of line {}", branch->condition, branch->line) : "";
 }
 
-// One that is not set, and may therefore hold any words.
+// A variable that is not set may hold any words.
 bool is_unknown(const std::string& word) {
   return word.starts_with('$') && word.size() > 1;
 }
@@ -118,7 +118,7 @@ void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags
   };
   const std::vector<ShellWord> words = separate(command.words);
   const std::size_t program = end_of_launcher(words);
-  bool open = false;  // a flag takes what follows
+  bool open = false;  // a flag takes the next word
   for (std::size_t i = 0; i < words.size(); ++i) {
     const ShellWord& word = words[i];
     const BranchPointer& branch = word.branch ? word.branch : command.branch;
@@ -158,7 +158,7 @@ bool same_words(const ShellCommand& a, const ShellCommand& b) {
   return std::ranges::equal(a.words, b.words, {}, &ShellWord::text, &ShellWord::text);
 }
 
-// Where several commands train the same, the first.
+// The first command, where several train the same.
 const ShellCommand* the_command(const std::vector<const ShellCommand*>& candidates, const std::string& file) {
   if (candidates.empty()) return nullptr;
   const ShellCommand& first = *candidates.front();
@@ -199,7 +199,7 @@ void add_variables(const ShellRun& run, const std::string& file, ScriptFlags& fo
 
 }  // namespace
 
-// Where the launcher does not say how many processes a node has, the batch job does.
+// The batch job states the processes of a node where the launcher does not.
 void add_job(const SlurmJob& job, ScriptFlags& found) {
   const bool is_said = std::ranges::any_of(
       found.flags, [](const ScriptFlag& flag) { return dashed(flag.name) == "--nproc-per-node"; });

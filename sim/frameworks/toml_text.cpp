@@ -13,8 +13,8 @@ namespace rehearse::assertion {
 
 }  // namespace rehearse::assertion
 
-// toml++ 3.3 asserts of its input what a broken table header ("[;") does not hold, and where NDEBUG is set
-// lets the compiler build on it. Here the assertion is tested, and throws.
+// toml++ 3.3 asserts a property of its input that a broken table header ("[;") violates. Where NDEBUG is set,
+// it lets the compiler rely on that property. Here the assertion is tested, and throws.
 // clang-format off
 #pragma push_macro("NDEBUG")
 #undef NDEBUG

@@ -33,7 +33,7 @@ std::string network_of(const std::string& file, const ImportRequest& request) {
   return last == std::string::npos ? folder : function.substr(0, last);
 }
 
-// That a registry has in common with a TOML file.
+// Sections that a registry has in common with a TOML file.
 constexpr std::array kSectionsOfRegistry = {"training",   "parallelism",  "compile", "optimizer",
                                             "checkpoint", "lr_scheduler", "metrics", "profiling",
                                             "debug",      "comm"};
@@ -256,7 +256,7 @@ class Registry {
     }
   }
 
-  // What has no section of its own.
+  // Settings without a section of their own.
   void others() {
     static const std::set<std::string> free = {
         "dataloader", "dump_folder", "hf_assets_path", "tokenizer",    "validator", "profiler",

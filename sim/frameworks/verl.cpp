@@ -208,8 +208,8 @@ void add_offload(PlanYaml& from, const std::string& engine, const std::vector<co
   }
 }
 
-// Of microbatches on one GPU; the older key counts those of all of them. With `tokens` a microbatch holds
-// sequences up to that many tokens on each GPU of a sequence.
+// The key per GPU states the sequences of a microbatch on one GPU; the older key counts those of all GPUs.
+// With `tokens` a microbatch holds sequences up to that many tokens on each GPU of a sequence.
 void add_microbatches(PlanYaml& from, const std::string& before, const std::string& dynamic,
                       const std::string& tokens, std::int64_t all, std::int64_t replicas, Json& plan) {
   if (all > 0) plan["global_batch"] = all;
@@ -233,7 +233,7 @@ void add_microbatches(PlanYaml& from, const std::string& before, const std::stri
     from.imported.notes.push_back(before + "_per_gpu is not given: pass --mbs");
 }
 
-// What leaves time and memory of the update as they are.
+// Keys without effect on the time and memory of the update.
 const std::set<std::string>& free_of_verl() {
   static const std::set<std::string> keys = [] {
     std::set<std::string> all = keys_of(

@@ -115,7 +115,7 @@ class DialectReader {
     }
   }
 
-  // Of Primus: the file of a model's shape, and the files that such a file extends.
+  // In Primus, a section names the file of a model's shape, and such a file names the files that it extends.
   bool names_a_file(const std::string& path) const {
     return dialect_.name == "primus" && path.starts_with("modules/") && path.ends_with("/model");
   }
@@ -172,7 +172,7 @@ class DialectReader {
     return argument != nullptr && argument->values.size() == 1 && argument->values[0] == word;
   }
 
-  // Says another argument in the place of one.
+  // Adds another argument in the place of one.
   void instead(const std::string& name, const std::string& other, const std::string& value) {
     const NamedArgument* argument = find(name);
     if (argument == nullptr || other.empty()) return;
@@ -189,7 +189,7 @@ class DialectReader {
     });
   }
 
-  // What these programs say with other words than Megatron-LM.
+  // Derives arguments that these programs state in other words than Megatron-LM.
   void derive() {
     activation();
     precision();
@@ -245,7 +245,7 @@ class DialectReader {
     drop({"activation", "activation_func", "gated_linear_unit"});
   }
 
-  // The argument that the section says, or what follows from the section in its place: others give way.
+  // Sets the argument to the section's own value, else to `value`. Values of other sections give way.
   void settle(const std::string& section, const std::string& name, const std::string& value, int line) {
     std::string word = value;
     for (const NamedArgument& each : arguments_)

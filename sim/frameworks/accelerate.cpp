@@ -56,7 +56,7 @@ const std::set<std::string>& free_of_accelerate() {
   return keys;
 }
 
-// With the effect.
+// Ignored keys with their effect.
 const std::map<std::string, std::string>& ignored_of_accelerate() {
   static const std::map<std::string, std::string> keys = {
       {"dynamo_config", kUncompiled},
@@ -274,7 +274,7 @@ class AccelerateReader {
     if (!flags.empty()) note("Accelerate's file names no batch and no sequence: pass " + join(flags));
   }
 
-  // Every key of the file, and those of its sections.
+  // Lists every key of the file, and those of its sections.
   void list() {
     for (const char* key : {"num_processes", "num_machines", "use_parallelism_config"}) used(key);
     list_keys(yaml_.json, "", "");

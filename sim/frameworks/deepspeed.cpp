@@ -67,7 +67,7 @@ class DeepSpeedReader {
     }
   }
 
-  // Sections that are read one by one; of others the section is one option.
+  // Keys of a section that is read are listed one by one; any other section is one option.
   void list_options(const Json& json, const std::string& section) {
     for (const auto& [key, value] : json.items()) {
       const std::string path = section + key;
@@ -101,7 +101,7 @@ class DeepSpeedReader {
     if (!differs.empty()) note(differs);
   }
 
-  // Of gradients as they add up (deepspeed/runtime/engine.py, get_data_types): the model's unless told.
+  // Type in which gradients add up (deepspeed/runtime/engine.py, get_data_types): the model's by default.
   void accumulation_type() {
     if (!config_.has("data_types")) return;
     const JsonReader types = config_.object("data_types");
@@ -187,8 +187,8 @@ class DeepSpeedReader {
     note_unknown(pipeline, "pipeline/");
   }
 
-  // ZeRO-2 and ZeRO-3 reduce beside the backward pass or between its kernels (zero/config.py,
-  // overlap_comm_valid: beside it for ZeRO-3 alone unless told).
+  // ZeRO-2 and ZeRO-3 reduce beside the backward pass or between its kernels. By default ZeRO-3 alone reduces
+  // beside it (zero/config.py, overlap_comm_valid).
   void overlap(const JsonReader& zero, std::int64_t stage) {
     const bool overlaps = said("overlap_comm", zero) ? zero.boolean_or("overlap_comm", false) : stage == 3;
     plan_["overlap_grad_reduce"] = overlaps || stage >= 2;
@@ -234,7 +234,7 @@ class DeepSpeedReader {
     note_unknown(zero, "zero_optimization/");
   }
 
-  // Where a part of the state lies; "" on the GPU (deepspeed/runtime/zero/offload_config.py).
+  // Device of a part of the state; "" is the GPU (deepspeed/runtime/zero/offload_config.py).
   std::string device_of(const JsonReader& zero, const char* key) {
     if (!said(key, zero)) return "";
     const JsonReader offload = zero.object(key);

@@ -206,8 +206,8 @@ class MegatronReader {
     if (flags_.has("--fp8-param-gather")) plan_["recipe"] = "fp8-weights";
   }
 
-  // core/transformer/transformer_config.py: flex runs DeepEP unless told otherwise, and needs ranks to
-  // exchange rows with. Its older flags say the same.
+  // core/transformer/transformer_config.py: flex runs DeepEP by default, and needs several expert-parallel
+  // ranks. Older flags mean the same.
   void dispatcher() {
     const std::string type = flags_.text_or("--moe-token-dispatcher-type", "allgather");
     if (flags_.integer_or("--expert-model-parallel-size", 1) == 1) return;
@@ -248,7 +248,7 @@ class MegatronReader {
     plan_["cuda_graph_modules"] = join(modules, ",");
   }
 
-  // Of the layers that the model has.
+  // CUDA-graph modules of the layers that the model has.
   std::vector<std::string> graphable_modules() const {
     std::vector<std::string> modules;
     if (const auto hybrid = hybrid_pattern(flags_)) {
@@ -264,7 +264,7 @@ class MegatronReader {
     return modules;
   }
 
-  // megatron/training/arguments.py: 1 unless told otherwise; optimizer.py clips where it is above 0.
+  // megatron/training/arguments.py: the default is 1; optimizer.py clips where the value is above 0.
   void clipping() {
     const double norm = flags_.number_or("--clip-grad", 1);
     if (norm > kMaxClipGrad) flags_.fail("--clip-grad", fmt::format("must be at most {:g}", kMaxClipGrad));

@@ -23,7 +23,7 @@ std::string positions(const MegatronFlags& flags, std::vector<std::string>& note
   return nearest == "learned_absolute" && flags.has("--no-position-embedding") ? "none" : nearest;
 }
 
-// Logs of some releases do not print it.
+// The longest sequence, which logs of some releases do not print.
 std::int64_t most_positions(const MegatronFlags& flags, bool learned) {
   constexpr std::int64_t kLongContext = 131072;  // decides nothing where positions are not learned
   if (!flags.has("--max-position-embeddings") && flags.has("--seq-length"))
@@ -123,7 +123,7 @@ void add_full_layers(const MegatronFlags& flags, Json& config, std::vector<std::
     notes.push_back("--window-attn-skip-freq " + frequency + " is ignored: every layer has the window");
 }
 
-// "(4095,0)": keys before a query's own that it meets, and after it.
+// "(4095,0)": numbers of keys before and after a query's own to which it attends.
 void add_window(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
   long before = -1, after = -1;
   const std::string window = join(flags.values("--window-size"), "");

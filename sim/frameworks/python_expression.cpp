@@ -206,7 +206,7 @@ class PythonReader {
     return all;
   }
 
-  // The rest of a slice, or of a lambda.
+  // Skips the rest of a slice, or of a lambda.
   void behind_colons(Json& value) {
     while (take(":")) {
       ++depth_;

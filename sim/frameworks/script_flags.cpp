@@ -64,7 +64,7 @@ bool trains(const ShellCommand& command) {
          std::ranges::count_if(command.words, is_option) >= kFewOptions;
 }
 
-// A program of Megatron-LM for another network than a decoder.
+// Whether a program of Megatron-LM trains another network than a decoder.
 bool trains_another_network(const std::string& program) {
   const std::string name = program.substr(program.find_last_of('/') + 1);
   return std::ranges::any_of(std::array{"_bert", "_t5", "_retro", "_vision", "_ict", "_vlm", "multimodal"},
@@ -90,8 +90,8 @@ std::vector<ShellWord> separate(const std::vector<ShellWord>& words) {
   return all;
 }
 
-// The words before the program that trains are its launcher's: before the first Python file that is no flag's
-// value.
+// Words before the training program belong to its launcher. The program is the first Python file that is no
+// flag's value.
 std::size_t end_of_launcher(const std::vector<ShellWord>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_value =
@@ -179,7 +179,7 @@ const ShellCommand* the_command(const std::vector<const ShellCommand*>& candidat
   return &first;
 }
 
-// A file of assignments, which another script would read.
+// Reads flags from a file of assignments, which another script would read.
 void add_variables(const ShellRun& run, const std::string& file, ScriptFlags& found) {
   std::vector<std::string> names;
   for (const auto& [name, value] : run.variables) {
@@ -251,7 +251,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   return found;
 }
 
-// "$AC", "${AC:-full}" and "$3", before which two others stand.
+// Names variables such as "$AC" and "${AC:-full}". "$3" needs two arguments before it.
 std::string words_that_decide(const std::string& text, const std::string& file) {
   constexpr int kMaxNamed = 20;
   std::vector<std::string> words;

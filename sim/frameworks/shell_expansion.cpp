@@ -48,7 +48,7 @@ std::size_t end_of_brackets(const std::string& text, std::size_t begin, char ope
 
 }  // namespace
 
-// One word of the script on its way to those that it becomes.
+// Expands one word of the script.
 class ShellValues::Expansion {
  public:
   Expansion(ShellValues& values, std::string raw, int line, BranchPointer branch, bool splits)

@@ -131,7 +131,7 @@ Decided ShellRunner::sum(const std::string& text) {
   return !value ? Decided::unknown : *value != 0 ? Decided::yes : Decided::no;
 }
 
-// The rest of a script whose end is not decided is taken to run.
+// Where the script ends in an undecided branch, its rest is assumed to run.
 Decided ShellRunner::stop(bool exits, int line, const Mode& mode) {
   if (mode.branch) return Decided::yes;
   stopped_ = true;

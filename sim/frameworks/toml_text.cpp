@@ -50,9 +50,9 @@ Json to_json(const toml::node& node) {
   return text.str();
 }
 
-// With '?' for every character beyond ASCII: where white space may stand, toml++ 3.3 takes some of them
-// (U+02CB) for unreachable code. No setting that is read here holds any; in comments and names they are
-// passed over.
+// The text with '?' for every character beyond ASCII. toml++ 3.3 treats some of them (U+02CB) as unreachable
+// code where white space may stand. No setting that is read here holds any; in comments and names they do not
+// matter.
 std::string in_ascii(const std::string& text, const std::string& file) {
   if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";

@@ -13,7 +13,7 @@ void require_torchtitan_keys(const Json& config, const std::string& file);
 // Each key as an option, used or free of cost, and a note for each section that is an experiment's own.
 void list_torchtitan_options(const Json& config, Imported& imported);
 
-// A note for each key that is set and changes the cost in a way that is not counted.
+// A note for each unsupported key that is set and changes the cost.
 void note_ignored_of_torchtitan(const Json& config, Imported& imported);
 
 // The configuration with all degrees in [parallelism]: before v0.1.0 they stood in [training] and

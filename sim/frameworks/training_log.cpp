@@ -44,7 +44,7 @@ bool is_of_number(char letter) {
          std::string_view(".,eE+-").find(letter) != std::string_view::npos;
 }
 
-// The number at this place; thousands may be grouped by commas.
+// The number at `at`; thousands may be grouped by commas.
 std::optional<double> number_at(const std::string& line, std::size_t at) {
   std::string digits;
   for (; at < line.size() && is_of_number(line[at]); ++at)

@@ -62,8 +62,8 @@ void dispatcher(PlanYaml& from, const std::string& network, Json& plan) {
               type + " is approximated: tokens are priced as an all-to-all");
 }
 
-// verl/workers/config/engine.py, McoreEngineConfig. Of TransformerConfig, whose values a script overrides,
-// the keys that are fields of a plan.
+// verl/workers/config/engine.py, McoreEngineConfig. Scripts override values of TransformerConfig; only its
+// keys that are fields of a plan are read.
 void add_transformer(PlanYaml& from, const std::string& network, Json& plan) {
   const std::string recompute = from.text(network + ".recompute_granularity");
   plan["recompute"] = recompute.empty() ? "none" : recompute;
@@ -123,7 +123,7 @@ void add_megatron(PlanYaml& from, const std::string& engine, Json& plan) {
       "verl's Megatron engine: fusions that the file does not name are counted as Megatron-LM has them");
 }
 
-// Adam's step on the host, in the part that is given.
+// Adam's step runs on the host for the given part of the state.
 void add_megatron_optimizer(PlanYaml& from, const std::string& optimizer, Json& plan) {
   const std::string others = optimizer + ".override_optimizer_config";
   if (from.on(others + ".optimizer_cpu_offload")) {
@@ -173,7 +173,7 @@ void add_fsdp_optimizer(PlanYaml& from, const std::string& optimizer) {
                      "the kernels of PyTorch's AdamW are counted");
 }
 
-// FSDP1 unless the strategy is fsdp2.
+// The framework is FSDP1 unless the strategy is fsdp2.
 const char* framework_of(PlanYaml& from, const std::string& key, const std::string& strategy) {
   if (strategy != "" && strategy != "fsdp" && strategy != "fsdp2" && strategy != "megatron")
     from.violations.push_back({from.file(), from.place(key), "is an engine of verl that is not read",
@@ -325,7 +325,7 @@ Imported actor(PlanYaml& from, std::int64_t gpus) {
   return finish(from, model + ".path", std::move(plan));
 }
 
-// verl/trainer/fsdp_sft_trainer.py, and sft_trainer.py with an engine of its own.
+// Supervised finetuning by verl/trainer/fsdp_sft_trainer.py, or by sft_trainer.py with an engine of its own.
 Imported finetuning(PlanYaml& from, std::int64_t gpus) {
   const bool has_engine = from.find("engine") != nullptr;
   const std::string engine = has_engine ? "engine" : "model.fsdp_config";

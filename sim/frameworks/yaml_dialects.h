@@ -13,7 +13,7 @@
 
 namespace rehearse {
 
-// Keys by their path, "model/optim/name", or by its last step.
+// Keys are named by their path, "model/optim/name", or by the last step of it.
 struct YamlDialect {
   std::string name, what;
   std::set<std::string> free;                                        // keys and sections

@@ -18,7 +18,7 @@ std::string last_step(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-// By its path, then by its last step.
+// Finds an entry by its path, then by the last step of the path.
 template <typename Table>
 auto look_up(const Table& table, const std::string& path) {
   const auto found = table.find(path);
@@ -60,7 +60,7 @@ class DialectReader {
   }
 
  private:
-  // Encoders and pictures, of which NeMo has configurations beside those of decoders.
+  // NeMo also has configurations of encoders and image networks, which are refused.
   void refuse_other_networks(const Json& yaml) const {
     const Json model = yaml.value("model", Json::object());
     for (const char* part : {"encoder", "vision", "unet_config", "mm_cfg", "vit"})
@@ -216,7 +216,7 @@ class DialectReader {
     drop({"grad_reduce_in_fp32", "grad_sync_dtype", "share_embeddings_and_output_weights", "bucket_cap_mb"});
   }
 
-  // NeMo's library and type; only Megatron's own types bring their vocabulary.
+  // NeMo names a library and a type; only Megatron's own types have a known vocabulary.
   void tokenizer() {
     if (find("tokenizer_library") && !is("tokenizer_library", "megatron")) {
       const bool names_type = find("tokenizer_type") && !is("tokenizer_type", "null");

@@ -126,7 +126,7 @@ bool is_product(const std::string& text, std::string& left, std::string& right) 
   return true;
 }
 
-// OmegaConf's, of scalars; a path that begins with a dot begins beside the key.
+// Interpolation of scalars as in OmegaConf. A path that begins with a dot begins beside the key.
 class Interpolation {
  public:
   explicit Interpolation(const Json& root) : root_(root) {}

@@ -1,4 +1,4 @@
-// Which options set an argument of Megatron-LM, by the name that its Python code gives it, to a value?
+// Which options of Megatron-LM set an argument of its Python code to a value?
 #pragma once
 
 #include <string>

@@ -123,7 +123,7 @@ class OlmoCoreNetwork {
         note(fmt::format("{} of the {} is ignored: its effect is not known", key, name));
   }
 
-  // nn/layer_norm.py: "default" is LayerNorm, with a bias unless told; the others are kinds of RMSNorm.
+  // nn/layer_norm.py: "default" is LayerNorm, with a bias by default; the others are kinds of RMSNorm.
   void norm(const Json& norm) {
     if (norm.is_null())
       return note("model.block.layer_norm None is ignored: norms of the branches are counted");

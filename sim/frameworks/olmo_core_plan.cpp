@@ -140,7 +140,7 @@ class OlmoCore {
     plan_["reshard_after_forward"] = false;  // nn/transformer/model.py, apply_fsdp
   }
 
-  // distributed/parallel/data_parallel.py: with hsdp a replica for each node unless told; context parallelism
+  // distributed/parallel/data_parallel.py: hsdp has a replica for each node by default. Context parallelism
   // widens the group that shards (distributed/parallel/__init__.py, _get_model_mesh).
   void sharding() {
     const std::string name = text("dp_config.name");
@@ -215,7 +215,7 @@ class OlmoCore {
     plan_["clip_grad"] = from_.number("train_module.max_grad_norm", 0);
   }
 
-  // float8/__init__.py: torchao's scales by tensor unless told.
+  // float8/__init__.py: torchao scales by tensor by default.
   void float8() {
     if (!has("float8_config")) return;
     const bool enabled = from_.on("train_module.float8_config.enabled", true);

@@ -12,7 +12,7 @@ struct ScriptFlag {
   std::string name;  // "--num-layers"
   std::vector<std::string> values;
   int line = 0;             // from 1
-  std::string condition{};  // "if [ $AC = full ] of line 2": given only where that holds, which is not known
+  std::string condition{};  // "if [ $AC = full ] of line 2": undecided condition of the flag
   std::string decides{};    // the command that decides it
   std::string source{};     // the key of the file, where that is not the name
 };

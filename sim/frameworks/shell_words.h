@@ -11,8 +11,8 @@ namespace rehearse {
 // None where the operator is not known, or the pattern is longer than any that scripts have.
 std::optional<std::string> changed_value(const std::string& value, const std::string& change);
 
-// The output of a command inside $( ) that computes from its words alone: echo, expr, basename, dirname, seq,
-// and bc behind echo. `words`: the command, with variables written out.
+// The output of a command inside $( ) that computes from its words alone. These are echo, expr, basename,
+// dirname, seq, and bc behind echo. `words`: the command, with variables written out.
 std::optional<std::string> output_of(const std::vector<std::string>& words);
 
 }  // namespace rehearse

@@ -141,8 +141,8 @@ std::string wire_type(const std::string& name) {
                                                : "bf16";
 }
 
-// verl/workers/config/engine.py, FSDPEngineConfig; fsdp_workers.py: gradients are reduced in fp32 unless
-// told, and AdamW is PyTorch's, unfused.
+// verl/workers/config/engine.py, FSDPEngineConfig; fsdp_workers.py: gradients are reduced in fp32 by default,
+// and AdamW is PyTorch's, unfused.
 void add_fsdp(PlanYaml& from, const std::string& engine, const std::string& ulysses, std::int64_t gpus,
               Json& plan) {
   plan["zero"] = from.on(engine + ".reshard_after_forward", true) ? 3 : 2;

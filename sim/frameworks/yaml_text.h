@@ -17,8 +17,8 @@ struct YamlText {
 
 // Reads the first document. Plain words are read as YAML 1.1 readers of Python do: yes and off are booleans,
 // 1_000 and 1e-5 numbers. Merge keys and aliases are written out. "${a.b}" becomes the value at that path
-// where the file has one. InputError, with line and column, for a text that is not YAML, and for a file that
-// becomes larger than any configuration.
+// where the file has one. InputError, with line and column, for a text that is not YAML. InputError also for
+// a file that becomes larger than any configuration.
 YamlText read_yaml(const std::string& text, const std::string& file);
 
 // "${a.b}" becomes the value at that path, as read_yaml() does it.

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::int64_t kMaxProcesses = 1 << 24;
 
-// accelerate/commands/config/config_args.py and utils/dataclasses.py of v1.10: keys that leave a step as it is.
+// accelerate/commands/config/config_args.py and utils/dataclasses.py of v1.10: keys that leave a step as it
+// is.
 const std::set<std::string>& free_of_accelerate() {
   static const std::set<std::string> keys = [] {
     std::set<std::string> all = {"compute_environment",
@@ -55,7 +56,7 @@ const std::set<std::string>& free_of_accelerate() {
   return keys;
 }
 
-// With the effect.
+// Ignored keys with their effect.
 const std::map<std::string, std::string>& ignored_of_accelerate() {
   static const std::map<std::string, std::string> keys = {
       {"dynamo_config", kUncompiled},
@@ -227,7 +228,7 @@ class AccelerateReader {
     if (copies > 1 && shard > 1) plan_["zero_shard"] = shard;
   }
 
-  // The same as a ds_config.json, whose reader takes it.
+  // The settings as a ds_config.json, whose reader takes it.
   Imported of_deepspeed() {
     const JsonReader from = section("deepspeed_config");
     Json config = Json::object();
@@ -264,7 +265,7 @@ class AccelerateReader {
     return std::move(imported_);
   }
 
-  // What the file has no keys for, and the command line does not give.
+  // Names the flags of values that the file cannot state and the command line does not give.
   void note_missing() {
     std::vector<std::string> flags;
     for (const auto& [pointer, flag] :
@@ -273,7 +274,7 @@ class AccelerateReader {
     if (!flags.empty()) note("Accelerate's file names no batch and no sequence: pass " + join(flags));
   }
 
-  // Every key of the file, and those of its sections.
+  // Lists every key of the file, and those of its sections.
   void list() {
     for (const char* key : {"num_processes", "num_machines", "use_parallelism_config"}) used(key);
     list_keys(yaml_.json, "", "");

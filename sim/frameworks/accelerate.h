@@ -1,4 +1,4 @@
-// What scenario does a configuration of Hugging Face Accelerate describe?
+// Which scenario does a configuration of Hugging Face Accelerate describe?
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace rehearse {
 
-// Whether the file is one: it names a distributed type, or settings of FSDP.
+// Whether the file is such a configuration: it names a distributed type, or settings of FSDP.
 bool is_accelerate(const Json& yaml);
 
-// FSDP 1 and 2, DeepSpeed, Megatron-LM and plain data parallelism.
+// Reads FSDP 1 and 2, DeepSpeed, Megatron-LM and plain data parallelism.
 Imported import_accelerate(const YamlText& yaml, const std::string& file, const ImportRequest& request);
 
 }  // namespace rehearse

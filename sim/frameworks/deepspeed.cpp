@@ -47,7 +47,7 @@ class DeepSpeedReader {
  private:
   void note(std::string text) { imported_.notes.push_back(std::move(text)); }
 
-  // What is wrong in one place does not hide the others.
+  // An error in one place does not hide errors in other places.
   template <typename Read>
   void attempt(const Read& read) {
     try {
@@ -57,7 +57,8 @@ class DeepSpeedReader {
     }
   }
 
-  // What no release of DeepSpeed reads has no effect there either; a misspelt key may.
+  // A key that no release of DeepSpeed reads has no effect there either. A misspelt key was meant to have
+  // one, so the note names the nearest key.
   void note_unknown(const JsonReader& reader, const std::string& section) {
     for (const auto& [key, near] : reader.unread()) {
       note(fmt::format("\"{}{}\" is unknown to DeepSpeed, and ignored{}", section, key,
@@ -66,7 +67,7 @@ class DeepSpeedReader {
     }
   }
 
-  // Sections that are read one by one; of others the section is one option.
+  // Keys of a section that is read are listed one by one; any other section is one option.
   void list_options(const Json& json, const std::string& section) {
     for (const auto& [key, value] : json.items()) {
       const std::string path = section + key;
@@ -100,7 +101,7 @@ class DeepSpeedReader {
     if (!differs.empty()) note(differs);
   }
 
-  // Of gradients as they add up (deepspeed/runtime/engine.py, get_data_types): the model's unless told.
+  // Type in which gradients add up (deepspeed/runtime/engine.py, get_data_types): the model's by default.
   void accumulation_type() {
     if (!config_.has("data_types")) return;
     const JsonReader types = config_.object("data_types");
@@ -190,8 +191,8 @@ class DeepSpeedReader {
     note_unknown(pipeline, "pipeline/");
   }
 
-  // ZeRO-2 and ZeRO-3 reduce beside the backward pass or between its kernels (zero/config.py,
-  // overlap_comm_valid: beside it for ZeRO-3 alone unless told).
+  // ZeRO-2 and ZeRO-3 reduce beside the backward pass or between its kernels. By default ZeRO-3 alone reduces
+  // beside it (zero/config.py, overlap_comm_valid).
   void overlap(const JsonReader& zero, std::int64_t stage) {
     const bool overlaps = said("overlap_comm", zero) ? zero.boolean_or("overlap_comm", false) : stage == 3;
     plan_["overlap_grad_reduce"] = overlaps || stage >= 2;
@@ -237,7 +238,7 @@ class DeepSpeedReader {
     note_unknown(zero, "zero_optimization/");
   }
 
-  // Where a part of the state lies; "" on the GPU (deepspeed/runtime/zero/offload_config.py).
+  // Device of a part of the state; "" is the GPU (deepspeed/runtime/zero/offload_config.py).
   std::string device_of(const JsonReader& zero, const char* key) {
     if (!said(key, zero) || zero.value(key) == Json(false)) return "";
     const JsonReader offload = zero.object(key);
@@ -303,7 +304,7 @@ class DeepSpeedReader {
 
 }  // namespace
 
-// Of batch, microbatch and accumulation two suffice: accumulation gives way to what the command line says.
+// Two of batch, microbatch and accumulation suffice: accumulation gives way to the command line's values.
 Imported import_deepspeed(const JsonReader& config, int gpus, const SaidOverFile& over) {
   static constexpr KeyOfField kKeys[] = {{"/train_micro_batch_size_per_gpu", "/plan/micro_batch"},
                                          {"/zero_optimization/stage", "/plan/zero"},

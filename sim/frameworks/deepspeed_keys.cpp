@@ -7,7 +7,7 @@ namespace rehearse {
 
 namespace {
 
-// Sections and values that leave time and memory of a step as they are.
+// Sections and values without effect on the time and memory of a step.
 constexpr const char* kCostless[] = {"scheduler",
                                      "steps_per_print",
                                      "wall_clock_breakdown",
@@ -25,7 +25,7 @@ constexpr const char* kCostless[] = {"scheduler",
                                      "memory_breakdown",
                                      "seed"};
 
-// What changes the cost and has no counterpart here.
+// Unsupported keys that change the cost.
 constexpr UnmodelledKey kUnmodelled[] = {
     {"sparse_gradients", "gradients are reduced as dense tensors"},
     {"amp", "the precision of the flags is used"},
@@ -54,7 +54,7 @@ constexpr const char* kCostlessOfZero[] = {"round_robin_gradients",
                                            "enable_sanity_checks",
                                            "log_trace_cache_warnings",
                                            "override_module_apply"};
-// Fields go by their alias and by their own name (deepspeed/runtime/zero/config.py, pydantic).
+// DeepSpeed takes a field by its alias and by its own name (deepspeed/runtime/zero/config.py, pydantic).
 constexpr const char* kPrefetched = "one layer is prefetched";
 constexpr const char* kHeld = "the parameters of a layer are released after each pass";
 constexpr const char* kAllDivided = "all parameters are sharded";

@@ -1,4 +1,4 @@
-// Which keys of ds_config.json leave a step as it is, and which change it in a way that is not modelled?
+// Which keys of ds_config.json have no effect on a step, and which are unsupported but change it?
 #pragma once
 
 #include <span>
@@ -12,13 +12,13 @@ struct UnmodelledKey {
   bool usual = false;   // the value that is counted, where the file has it
 };
 
-// Of the file, and of its section zero_optimization.
+// Keys of the file, and of its section zero_optimization.
 std::span<const char* const> deepspeed_free_keys();
 std::span<const char* const> zero_free_keys();
 std::span<const UnmodelledKey> deepspeed_unmodelled();
 std::span<const UnmodelledKey> zero_unmodelled();
 
-// By its path: "scheduler", "zero_optimization/contiguous_gradients".
+// Finds a key by its path: "scheduler", "zero_optimization/contiguous_gradients".
 bool is_free_of_deepspeed(const std::string& path);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Which arguments of PyTorch's FSDP do files of other programs name, and what is counted in their place?
+// Which arguments of PyTorch's FSDP do files of other programs name, and which values are counted instead?
 #pragma once
 
 #include <set>
@@ -9,11 +9,12 @@
 
 namespace rehearse {
 
-// By PyTorch's names and those of the programs around it (torch/distributed/fsdp/fully_sharded_data_parallel.py;
-// accelerate/utils/dataclasses.py; transformers/training_args.py).
+// Arguments by PyTorch's names and those of the programs around it
+// (torch/distributed/fsdp/fully_sharded_data_parallel.py; accelerate/utils/dataclasses.py;
+// transformers/training_args.py).
 std::span<const CountedKey> ignored_of_fsdp();
 
-// Those that leave time and memory of a step as they are, each behind `before`.
+// Arguments without effect on the time and memory of a step, each behind `before`.
 std::set<std::string> free_of_fsdp(const std::string& before);
 
 }  // namespace rehearse

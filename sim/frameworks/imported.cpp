@@ -23,7 +23,7 @@ bool names(const std::string& text, const std::string& name) {
   return false;
 }
 
-// What the note is about: its words before the colon, without the line.
+// The subject of the note: its words before the colon, without the line.
 std::string subject_of(const std::string& note) {
   std::size_t begin = 0;
   if (note.starts_with("line ")) begin = std::min(note.find(": "), note.size() - 2) + 2;

@@ -36,7 +36,7 @@ Imported of_deepspeed(const LaunchFile& file, const ImportRequest& request, cons
   return import_deepspeed(JsonReader::of_text(file.text, file.name), request.gpus, request.over);
 }
 
-// Read twice where it names the model itself: its stages are cut by the layers of the model.
+// A file that names the model is read twice, because the number of layers decides the cut into stages.
 Imported of_torchtitan(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
   const auto read = [&](std::int64_t count) {
     return ending_of(file.name) == "py"

@@ -14,7 +14,7 @@ struct LaunchFile {
   std::string text;
 };
 
-// What readers need of the rest of the program: the layers of a model that is given by name or file.
+// Number of layers of a model that is given by name or file.
 using LayersOfModel = std::function<std::int64_t(const std::string&)>;
 
 struct LaunchKind {
@@ -29,8 +29,8 @@ struct DetectedKind {
   std::string what;  // "the arguments that a log of Megatron-LM prints"
 };
 
-// By what the file holds, and where that leaves it open by its name. InputError that says what it looks like,
-// where no kind fits.
+// Detects the kind by the name's ending and by the contents. Where no kind fits, InputError describes the
+// file.
 DetectedKind detect_kind(const LaunchFile& file);
 
 }  // namespace rehearse

@@ -111,7 +111,7 @@ Json model_of_mpt(PlanYaml& from) {
   return config;
 }
 
-// What MPT's own code launches for the network (models/mpt/modeling_mpt.py).
+// Kernels that MPT's own code launches for the network (models/mpt/modeling_mpt.py).
 void add_kernels_of_mpt(PlanYaml& from, Json& plan) {
   if (from.text("model.attn_config.attn_impl") == "torch") plan["fused_attention"] = false;
   const std::string loss = from.text("model.loss_fn");
@@ -202,7 +202,7 @@ void add_sharding(PlanYaml& from, Json& plan) {
   from.ignore_unless(ignored_of_fsdp(), "fsdp_config.");
 }
 
-// Of the whole job; a microbatch is never larger than a GPU's part (calculate_batch_size_info).
+// The batch is of the whole job. A microbatch is never larger than a GPU's part (calculate_batch_size_info).
 void add_batch(PlanYaml& from, std::int64_t gpus, Json& plan) {
   const std::int64_t all = from.integer("global_train_batch_size", 0, "/plan/global_batch");
   const Json* said = from.find("device_train_microbatch_size");
@@ -248,7 +248,7 @@ std::int64_t gpus_of_wrapper(const Json& yaml) {
              : 0;
 }
 
-// What leaves time and memory of a step as they are.
+// Keys without effect on the time and memory of a step.
 const std::set<std::string>& free_of_llm_foundry() {
   static const std::set<std::string> keys = [] {
     std::set<std::string> all = keys_of(

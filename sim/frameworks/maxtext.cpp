@@ -63,7 +63,7 @@ constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"mesh_axes", "null", "axes are counted in base.yml's order"},
     CountedKey{"optimize_mesh_for_tpu_v6e", "false", "ranks are counted in the order of the axes"}};
 
-// Of the network, which a file with other values does not describe here.
+// Keys of the network with their supported values; with others the network is not read.
 constexpr std::array kOfPlainNetworks = {CountedKey{"attention_type", "\"global\"", ""},
                                          CountedKey{"global_parameter_scale", "1", ""},
                                          CountedKey{"first_num_dense_layers", "0", ""},
@@ -87,7 +87,7 @@ constexpr std::array kOfPlainNetworks = {CountedKey{"attention_type", "\"global\
 
 constexpr std::int64_t kMaxOfAxes = std::int64_t{1} << 30;
 
-// Two of them have a product that 64 bits hold.
+// The limit on each factor keeps a * b within 64 bits.
 std::int64_t times(std::int64_t a, std::int64_t b) {
   return std::min(a * b, kMaxOfAxes);
 }
@@ -96,7 +96,8 @@ std::int64_t whole_of(double value) {
   return static_cast<std::int64_t>(std::clamp(value, 0.0, 1e12));
 }
 
-// Both meshes of an axis, within a slice and across slices. 0: one of them takes the rest of the GPUs (-1).
+// Degree of an axis over both meshes, within a slice and across slices. It is 0 where one of them takes the
+// rest of the GPUs (-1).
 std::int64_t axis(PlanYaml& from, const std::string& name, bool takes_rest = false) {
   std::int64_t size = 1;
   for (const char* mesh : {"ici_", "dcn_"}) {
@@ -111,7 +112,7 @@ std::int64_t axis(PlanYaml& from, const std::string& name, bool takes_rest = fal
   return size;
 }
 
-// One function for each input projection: two make a gated MLP.
+// The key lists one function for each input projection: two make a gated MLP.
 const char* activation_of_maxtext(PlanYaml& from) {
   const Json* functions = from.find("mlp_activations");
   if (functions == nullptr || (functions->is_array() && functions->size() == 2)) {
@@ -123,7 +124,7 @@ const char* activation_of_maxtext(PlanYaml& from) {
   return "gelu";
 }
 
-// Of the network of base.yml's decoder blocks; null where other keys make it another.
+// The network, where it consists of base.yml's decoder blocks; null for any other network.
 Json model_of_maxtext(PlanYaml& from) {
   for (const CountedKey& each : kOfPlainNetworks) {
     const Json* value = from.find(each.path);
@@ -181,8 +182,8 @@ void add_model(PlanYaml& from) {
     if (from.find(key)) from.note(key, "is ignored: the network that --model names is counted");
 }
 
-// Degrees of the mesh, and the groups that share weights (base.yml, logical_axis_rules): embed is split over
-// fsdp, context and expert.
+// Degrees of the mesh, and of the groups that share weights (base.yml, logical_axis_rules): embed is split
+// over fsdp, context and expert.
 struct Mesh {
   std::int64_t tp = 1, pp = 1, cp = 1, ep = 1;
   std::int64_t shard = 0, copies = 1;  // shard: 0 where it takes the rest
@@ -316,7 +317,7 @@ void add_optimizer_of_maxtext(PlanYaml& from, Json& plan) {
   if (!differs.empty()) from.imported.notes.push_back(differs);
 }
 
-// What leaves time and memory of a step as they are.
+// Keys without effect on the time and memory of a step.
 const std::set<std::string>& free_of_maxtext() {
   static const std::set<std::string> keys = keys_of(
       "adam_b1 adam_b2 adam_eps adam_weight_decay add_bos add_eos async_checkpointing "

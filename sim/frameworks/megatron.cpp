@@ -41,7 +41,7 @@ class MegatronReader {
     imported_.notes = flags_.notes();
     world();
     plan_ = {{"framework", "megatron-core"}};
-    // What Megatron-LM does only when told to.
+    // Features that are off in Megatron-LM by default.
     for (const char* key : {"sequence_parallel", "overlap_grad_reduce", "overlap_param_gather"})
       plan_[key] = false;
     for (const MegatronOption& option : megatron_options())
@@ -76,7 +76,7 @@ class MegatronReader {
       note(fmt::format("the text has no {}, so its network is not read: pass --model", join(missing)));
   }
 
-  // But for values that are what is counted.
+  // Notes unsupported options, except where their values mean the counted behaviour.
   void unmodelled() {
     for (const MegatronOption& option : megatron_options()) {
       if (option.role != OptionRole::unmodelled || !flags_.has(option.name())) continue;
@@ -106,7 +106,7 @@ class MegatronReader {
     if (!differs.empty()) note(differs);
   }
 
-  // A launcher that says how many nodes, but not in the text.
+  // Whether the launcher has a number of nodes that the text does not decide.
   bool nodes_are_open() const {
     return !flags_.has("--nnodes") && std::ranges::any_of(flags_.options(), [](const ImportedOption& option) {
       return option.name == "--nnodes";
@@ -162,9 +162,9 @@ class MegatronReader {
     if (flags_.has("--fp8-dot-product-attention")) plan_["fp8_dot_product_attention"] = true;
   }
 
-  // In fp32 in bf16 training, and where the flag says so; else in the type of the parameters, which the
-  // optimizer copies (megatron/training/arguments.py, accumulate_allreduce_grads_in_fp32;
-  // core/distributed/param_and_grad_buffer.py, grad_dtype).
+  // Gradients are fp32 in bf16 training, and where the flag says so. Otherwise they have the type of the
+  // parameters, and the optimizer copies them (megatron/training/arguments.py,
+  // accumulate_allreduce_grads_in_fp32; core/distributed/param_and_grad_buffer.py, grad_dtype).
   void gradients() {
     const bool in_bf16 = flags_.has("--grad-reduce-in-bf16");
     const bool in_fp16 = plan_["precision"] == "fp16" && !flags_.has("--accumulate-allreduce-grads-in-fp32");
@@ -179,7 +179,7 @@ class MegatronReader {
     }
   }
 
-  // Elements, of the precision that gradients are reduced in.
+  // The flag counts elements, in the precision in which gradients are reduced.
   void bucket() {
     if (!flags_.has("--ddp-bucket-size")) return;
     const std::int64_t elements = flags_.integer("--ddp-bucket-size");
@@ -207,8 +207,8 @@ class MegatronReader {
     if (flags_.has("--fp8-param-gather")) plan_["recipe"] = "fp8-weights";
   }
 
-  // core/transformer/transformer_config.py: flex runs DeepEP unless told otherwise, and needs ranks to
-  // exchange rows with. Its older flags say the same.
+  // core/transformer/transformer_config.py: flex runs DeepEP by default, and needs several expert-parallel
+  // ranks. Older flags mean the same.
   void dispatcher() {
     const std::string type = flags_.text_or("--moe-token-dispatcher-type", "allgather");
     if (flags_.integer_or("--expert-model-parallel-size", 1) == 1) return;
@@ -249,7 +249,7 @@ class MegatronReader {
     plan_["cuda_graph_modules"] = join(modules, ",");
   }
 
-  // Of the layers that the model has.
+  // CUDA-graph modules of the layers that the model has.
   std::vector<std::string> graphable_modules() const {
     std::vector<std::string> modules;
     if (const auto hybrid = hybrid_pattern(flags_)) {
@@ -265,7 +265,7 @@ class MegatronReader {
     return modules;
   }
 
-  // megatron/training/arguments.py: 1 unless told otherwise; optimizer.py clips where it is above 0.
+  // megatron/training/arguments.py: the default is 1; optimizer.py clips where the value is above 0.
   void clipping() {
     const double norm = flags_.number_or("--clip-grad", 1);
     if (norm > kMaxClipGrad) flags_.fail("--clip-grad", fmt::format("must be at most {:g}", kMaxClipGrad));
@@ -291,7 +291,7 @@ class MegatronReader {
     instances();
   }
 
-  // Copies of the state that is divided, each over as many replicas.
+  // Copies of the sharded optimizer state; each is divided among an equal part of the replicas.
   void instances() {
     constexpr const char* kName = "--num-distributed-optimizer-instances";
     const std::int64_t copies = flags_.integer_or(kName, 1);

@@ -22,7 +22,7 @@ bool costs_nothing(const MegatronOption& option) {
   return option.role == OptionRole::free || option.role == OptionRole::unmodelled;
 }
 
-// The field that decides in its place, where the command line gives it.
+// Whether the command line gives the field, or the model, that decides in place of the option.
 bool is_decided_elsewhere(const MegatronOption& option, const SaidOverFile& over) {
   return over.contains(option.pointer) || over.contains(option.unless) ||
          (option.role == OptionRole::shape && over.contains("/model"));
@@ -84,7 +84,7 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
   write_over();
 }
 
-// A text without a known option is none of Megatron-LM's.
+// A text without a known option is not for Megatron-LM.
 void MegatronFlags::note_unknown() {
   std::vector<std::string> unknown;
   for (const ImportedOption& option : options_)
@@ -109,8 +109,8 @@ std::vector<std::string> missing_of_shape(const MegatronFlags& flags) {
   return missing;
 }
 
-// One that is given in a branch that nobody decides, with words that nobody set, or with a value that is none
-// of its own is a violation, unless it costs nothing or the command line says it over the text.
+// Three forms of an option are violations: in an undecided branch, with unset words, or with a value that it
+// does not have. An option that costs nothing, or that the command line replaces, is no violation.
 void MegatronFlags::take(ScriptFlag flag, std::vector<Violation>& violations) {
   const MegatronOption& option = *find_megatron_option(flag.name);
   if (!is_settled(flag, option, violations)) return;
@@ -124,7 +124,7 @@ void MegatronFlags::take(ScriptFlag flag, std::vector<Violation>& violations) {
   flags_[flag.name] = std::move(flag);
 }
 
-// As argparse checks them.
+// Checks values as argparse does.
 void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption& option,
                                    std::vector<Violation>& violations) {
   const auto must = [&](const std::string& rule, const std::string& nearest = "") {
@@ -187,7 +187,7 @@ bool MegatronFlags::is_settled(ScriptFlag& flag, const MegatronOption& option,
   return false;
 }
 
-// Before other violations, which may follow from these.
+// These stand before other violations, which may follow from them.
 void MegatronFlags::add_undecided(std::vector<Violation>& violations) const {
   std::vector<Violation> all;
   for (const Undecided& each : undecided_) {
@@ -202,7 +202,7 @@ void MegatronFlags::add_undecided(std::vector<Violation>& violations) const {
   violations.insert(violations.begin(), all.begin(), all.end());
 }
 
-// As if the text said so: what else follows from the value does too.
+// Writes the command line's values as options, so that derived values follow them too.
 void MegatronFlags::write_over() {
   if (is_over("/plan/vpp")) flags_.erase("--num-layers-per-virtual-pipeline-stage");
   std::set<std::string> written;

@@ -1,4 +1,4 @@
-// What did the user give, option by option? The options of one Megatron-LM run, with values checked as asked.
+// Which options did the user give to one run of Megatron-LM? Values are checked as the getters ask for them.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ namespace rehearse {
 
 class MegatronFlags {
  public:
-  // InputError for options that stand in an undecided branch or have none of their values; of one that is
-  // given twice the last counts.
+  // InputError for options in an undecided branch, and for values that the option does not have. Where an
+  // option is given twice, the last one counts.
   MegatronFlags(ScriptFlags found, std::string file, const ImportRequest& request);
 
   bool has(const std::string& name) const { return flags_.contains(name); }
@@ -44,7 +44,7 @@ class MegatronFlags {
   void add_undecided(std::vector<Violation>& violations) const;
   void write_over();
 
-  // Options that wait for the same words, which are named together.
+  // Options that depend on the same words; one message names them together.
   struct Undecided {
     std::string decides, place, condition;  // place and condition of the first of them
     std::vector<std::string> names;
@@ -61,10 +61,11 @@ class MegatronFlags {
 // The options that the network's shape lacks: empty where it is whole.
 std::vector<std::string> missing_of_shape(const MegatronFlags& flags);
 
-// The network as a model that is written out (docs/validate.md); what such a model cannot say is noted.
+// The network as a written-out model (docs/validate.md). Notes name the parts that such a model cannot
+// express.
 Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes);
 
-// Padded, with a note where it is assumed.
+// The padded vocabulary, with a note where it is assumed.
 std::int64_t megatron_vocabulary(const MegatronFlags& flags, std::vector<std::string>& notes);
 
 // The scenario of these options.

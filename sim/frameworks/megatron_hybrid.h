@@ -1,4 +1,4 @@
-// Which layers does Megatron-LM's --hybrid-layer-pattern name, and what model is made of them?
+// Which layers does Megatron-LM's --hybrid-layer-pattern name, and which model do they make?
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace rehearse {
 
-// "M-M*|E/*E/*E": layers, | border of stages, and behind each / the layers of a module of multi-token
-// prediction, all alike (core/models/hybrid/hybrid_layer_allocation.py).
+// "M-M*|E/*E/*E": layers, | between stages, and behind each / the layers of a multi-token prediction (MTP)
+// module, all alike (core/models/hybrid/hybrid_layer_allocation.py).
 struct HybridPattern {
   std::string layers;       // a letter each
   std::vector<int> stages;  // layers between borders; empty: no border
@@ -18,10 +18,11 @@ struct HybridPattern {
   std::int64_t modules = 0;
 };
 
-// Also by its older names. InputError for a letter that has no model here, or modules that differ.
+// Reads the option by its older names too. InputError for an unsupported letter, and for MTP modules that
+// differ.
 std::optional<HybridPattern> hybrid_pattern(const MegatronFlags& flags);
 
-// Its layers, modules and state spaces, in the words of a model that is written out.
+// Adds its layers, MTP modules and state spaces to a written-out model.
 void add_hybrid(const MegatronFlags& flags, const HybridPattern& pattern, Json& config);
 
 }  // namespace rehearse

@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-// "yarn" and "mrope" rotate as "rope" does; what has no word in a model takes the nearest.
+// "yarn" and "mrope" rotate as "rope" does; a type that a model cannot name becomes the nearest one.
 std::string positions(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (flags.has("--use-rotary-position-embeddings")) return "rope";
   if (flags.has("--no-position-embedding") && !flags.has("--position-embedding-type")) return "none";
@@ -23,7 +23,7 @@ std::string positions(const MegatronFlags& flags, std::vector<std::string>& note
   return nearest == "learned_absolute" && flags.has("--no-position-embedding") ? "none" : nearest;
 }
 
-// Logs of some releases do not print it.
+// The longest sequence, which logs of some releases do not print.
 std::int64_t most_positions(const MegatronFlags& flags, bool learned) {
   constexpr std::int64_t kLongContext = 131072;  // decides nothing where positions are not learned
   if (!flags.has("--max-position-embeddings") && flags.has("--seq-length"))
@@ -64,7 +64,7 @@ std::string as_marks(const std::vector<bool>& layers) {
   return marks;
 }
 
-// Which layers have experts; "" where all do, or where the flag says nothing that can be read.
+// Layers that have experts; "" where all do, or where the flag cannot be read.
 std::string sparse_layers(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (!flags.has("--moe-layer-freq") || hybrid_pattern(flags)) return "";
   const std::string frequency = join(flags.values("--moe-layer-freq"), "");
@@ -111,7 +111,7 @@ void add_latent(const MegatronFlags& flags, Json& config) {
   config["qk_layernorm"] = false;  // of latent rows, which every model with latent attention has
 }
 
-// Every n-th layer looks through no window, or those of a list that say 0.
+// Layers without an attention window: every n-th one, or those that are 0 in a list.
 void add_full_layers(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
   const std::string frequency = join(flags.values("--window-attn-skip-freq"), "");
   if (frequency.find('[') == std::string::npos) {
@@ -125,7 +125,7 @@ void add_full_layers(const MegatronFlags& flags, Json& config, std::vector<std::
     notes.push_back("--window-attn-skip-freq " + frequency + " is ignored: every layer has the window");
 }
 
-// "(4095,0)": keys before a query's own that it meets, and after it.
+// "(4095,0)": numbers of keys before and after a query's own to which it attends.
 void add_window(const MegatronFlags& flags, Json& config, std::vector<std::string>& notes) {
   long before = -1, after = -1;
   const std::string window = join(flags.values("--window-size"), "");

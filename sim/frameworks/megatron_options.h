@@ -1,4 +1,4 @@
-// Which options has Megatron-LM, in every release, and what does each mean for a scenario? The table is
+// Which options does Megatron-LM have, in any release, and how does each change a scenario? The table is
 // megatron_options.json, which tools/megatron-options makes from Megatron-LM's own sources.
 #pragma once
 
@@ -21,7 +21,7 @@ enum class OptionTakes : std::uint8_t { nothing, integer, number, text, list };
 struct MegatronOption {
   std::vector<std::string> names;      // "--num-layers"; the first one is the name
   std::vector<std::string> arguments;  // that Megatron-LM keeps its value in; the first is of the name
-  bool negates = false;            // a switch that sets its argument to False
+  bool negates = false;                // a switch that sets its argument to False
   OptionTakes takes = OptionTakes::text;
   std::vector<std::string> choices;  // empty: any value
   bool open = false;                 // forks have more of them
@@ -29,8 +29,8 @@ struct MegatronOption {
   std::string pointer;  // of the field
   bool off = false;     // a switch that turns its field off
   std::string unless;   // the pointer of a field that decides instead, where the command line gives it
-  std::string effect;   // of an unmodelled option: what is counted in its place
-  std::vector<std::string> defaults;  // of an unmodelled option: values that are what is counted
+  std::string effect;   // of an unmodelled option: the counted behaviour
+  std::vector<std::string> defaults;  // of an unmodelled option: values that mean the counted behaviour
 
   const std::string& name() const { return names.front(); }
   bool is_default(const std::string& value) const;
@@ -38,13 +38,13 @@ struct MegatronOption {
 
 const std::vector<MegatronOption>& megatron_options();
 
-// By any of its names, with '_' as good as '-'; null where there is none.
+// Finds an option by any of its names; '_' equals '-'. Null where there is none.
 const MegatronOption* find_megatron_option(const std::string& name);
 
-// Those that set an argument: none, one, or two switches that say the opposite.
+// Options that set an argument: none, one, or two opposite switches.
 std::vector<const MegatronOption*> options_of_argument(const std::string& argument);
 
-// Every name once, for near ones.
+// Every name once, for suggestions.
 const std::vector<std::string>& megatron_option_names();
 
 }  // namespace rehearse

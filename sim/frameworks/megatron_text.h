@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// Of a script or file of arguments (script_flags.h); of a model_config.yaml, whose keys are options; or of
-// the block of arguments that a training log prints.
+// Reads a script or file of arguments (script_flags.h), a model_config.yaml, or the block of arguments that a
+// training log prints. Keys of a model_config.yaml are options.
 ScriptFlags megatron_text(const std::string& text, const std::string& file, const ShellInputs& inputs);
 
 // Whether a log prints its arguments.

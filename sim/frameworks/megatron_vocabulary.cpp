@@ -31,7 +31,7 @@ constexpr std::array kOfModels = {NamedVocabulary{"llama-3", 128256},
                                   NamedVocabulary{"qwen3-", 151669},
                                   NamedVocabulary{"deepseek-v3", 128815}};
 
-// By the type of the tokenizer: a usual size. BERT's are bert-large-uncased and bert-large-cased.
+// Usual sizes by the type of the tokenizer. BERT's are bert-large-uncased and bert-large-cased.
 constexpr std::array kUsual = {
     NamedVocabulary{"gpt2bpe", 50257},          NamedVocabulary{"bertwordpiececase", 28996},
     NamedVocabulary{"wordpiece", 30522},        NamedVocabulary{"llama2", 32000},

@@ -28,7 +28,7 @@ constexpr std::array kRenamed = {
     Renamed{"layernorm_epsilon", "norm_epsilon"},
     Renamed{"share_embeddings_and_output_weights", "tie_embeddings"},
 };
-// What follows from others, or tells of the process.
+// Arguments that follow from others, or describe the process.
 constexpr std::array kFollows = {"rank",
                                  "local_rank",
                                  "data_parallel_size",

@@ -1,4 +1,4 @@
-// Which options set an argument of Megatron-LM, by the name that its Python code gives it, to a value?
+// Which options of Megatron-LM set an argument of its Python code to a value?
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace rehearse {
 
 struct NamedArgument {
   std::string name;                 // "sequence_parallel", "num_experts"
-  std::vector<std::string> values;  // as Python or YAML shows them; none: nothing is said
+  std::vector<std::string> values;  // as Python or YAML shows them; empty: no value
   int line = 0;
   std::string source;  // the key of the file, where that is another
 };
 
-// Adds the options that say so. An unknown argument that is set becomes an unknown option. None, null and an
-// empty list say nothing; False gives the switch that says the opposite, where there is one.
+// Adds the options that set the argument to its values. An unknown argument that is set becomes an unknown
+// option. None, null and an empty list add nothing. False adds the opposite switch, where there is one.
 void add_named_argument(const NamedArgument& argument, ScriptFlags& found);
 
 bool is_true_word(const std::string& value);

@@ -26,7 +26,7 @@ const std::map<std::string, std::string>& networks_of_nemo() {
   return names;
 }
 
-// Of a network, which a recipe with other values than its configuration's changes.
+// Keys of a network's shape; a recipe changes the network where its values differ from the configuration's.
 constexpr std::array kShapeOfNemo = {"num_layers",          "hidden_size",      "ffn_hidden_size",
                                      "num_attention_heads", "num_query_groups", "num_moe_experts",
                                      "moe_router_topk",     "kv_channels"};
@@ -58,7 +58,7 @@ class NemoRecipe {
  public:
   NemoRecipe(const Json& recipe, const std::string& file) : recipe_(unwrapped(recipe)), file_(file) {}
 
-  // As sections of Megatron-Bridge, whose names NeMo 2 shares.
+  // The recipe as sections of Megatron-Bridge, whose names NeMo 2 shares.
   Json sections() {
     const Json trainer = recipe_.value("trainer", Json()), data = recipe_.value("data", Json());
     if (!trainer.is_object() || !trainer.value("strategy", Json()).is_object())

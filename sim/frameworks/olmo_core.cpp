@@ -24,8 +24,8 @@ bool is_experiment(const Json& config) {
   return config.is_object() && config.contains("train_module") && config["train_module"].is_object();
 }
 
-// The configuration of the function that the user names; else the one that the script hands to main(), or
-// that its own build_config() returns.
+// The configuration of the function that the user names. Without a name, the one that the script hands to
+// main(), or that its own build_config() returns.
 PythonResult experiment_of(const std::string& text, const std::string& file, const ImportRequest& request) {
   ShellInputs inputs = request.shell;
   if (request.gpus > 0) inputs.variables.emplace("get_world_size", std::to_string(request.gpus));

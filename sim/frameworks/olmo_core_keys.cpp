@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kOfTrain = "train_module.";
 
-// Of TransformerTrainModuleConfig and its parts (train/train_module/transformer/config.py), with the
+// Keys of TransformerTrainModuleConfig and its parts (train/train_module/transformer/config.py), with the
 // counted values.
 constexpr std::array kIgnoredOfOlmoCore = {
     CountedKey{"z_loss_multiplier", "null", "the further loss over the logits is not counted"},

@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 32;
 constexpr std::int64_t kMaxLayersOfOlmo = 4096;
 
-// What the format has no part for; the network is then not read.
+// The network has a part that the format lacks, and is not read.
 struct NotRead : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -123,7 +123,7 @@ class OlmoCoreNetwork {
         note(fmt::format("{} of the {} is ignored: its effect is not known", key, name));
   }
 
-  // nn/layer_norm.py: "default" is LayerNorm, with a bias unless told; the others are kinds of RMSNorm.
+  // nn/layer_norm.py: "default" is LayerNorm, with a bias by default; the others are kinds of RMSNorm.
   void norm(const Json& norm) {
     if (norm.is_null())
       return note("model.block.layer_norm None is ignored: norms of the branches are counted");

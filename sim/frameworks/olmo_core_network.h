@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// A model that is written out (docs/models.md), by `model` as python_configuration() writes it. Null, with a
-// note that says why, where the network has parts that the format has not. `notes`: its approximations.
+// The written-out model (docs/models.md) of `model`, which python_configuration() made. Null, with a note
+// that gives the reason, where the format lacks parts of the network. `notes`: approximations.
 Json olmo_core_network(const Json& model, std::int64_t positions, std::vector<std::string>& notes);
 
 // "hsdp" of "DataParallelType.hsdp": OLMo-core's enumerations are words.

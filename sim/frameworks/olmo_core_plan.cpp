@@ -59,7 +59,7 @@ class OlmoCore {
   std::string text(const std::string& key) { return from_.text(kTrain + key); }
   bool has(const std::string& key) { return from_.find(kTrain + key) != nullptr; }
 
-  // Both are tokens: of a rank's microbatch, and of a step (data/data_loader.py).
+  // Both batch sizes are tokens: of a rank's microbatch, and of a step (data/data_loader.py).
   void batch() {
     const std::int64_t longest = from_.integer("train_module.max_sequence_length", 0);
     const Json* own = from_.find("dataset.sequence_length");
@@ -140,7 +140,7 @@ class OlmoCore {
     plan_["reshard_after_forward"] = false;  // nn/transformer/model.py, apply_fsdp
   }
 
-  // distributed/parallel/data_parallel.py: with hsdp a replica for each node unless told; context parallelism
+  // distributed/parallel/data_parallel.py: hsdp has a replica for each node by default. Context parallelism
   // widens the group that shards (distributed/parallel/__init__.py, _get_model_mesh).
   void sharding() {
     const std::string name = text("dp_config.name");
@@ -215,7 +215,7 @@ class OlmoCore {
     plan_["clip_grad"] = from_.number("train_module.max_grad_norm", 0);
   }
 
-  // float8/__init__.py: torchao's scales by tensor unless told.
+  // float8/__init__.py: torchao scales by tensor by default.
   void float8() {
     if (!has("float8_config")) return;
     const bool enabled = from_.on("train_module.float8_config.enabled", true);
@@ -235,7 +235,7 @@ class OlmoCore {
       plan_["fp8_scaling"] = "tensor-gathered";
   }
 
-  // Keys that set nothing, unless they are read.
+  // Marks keys that set nothing, unless they are read.
   void drop_section(const std::string& path, const Json& section) {
     if (!section.is_object()) unused_.insert(path);
     for (const auto& [key, value] : section.items()) unused_.insert(path + "." + key);
@@ -301,7 +301,7 @@ class OlmoCore {
                       share));
   }
 
-  // Compiled or not: blocks and the head, with the loss.
+  // compile_model compiles the blocks and the head, with the loss.
   void kernels() {
     const bool compiles = from_.on("train_module.compile_model");
     const Json* block = from_.find("model.block");
@@ -357,7 +357,7 @@ class OlmoCore {
     from_.imported.model = olmo_core_network(experiment_.value("model", Json()), seq_, from_.imported.notes);
   }
 
-  // Parts that change a step as it goes on.
+  // Parts that change a step during the run.
   void others() {
     const Json trainer = experiment_.value("trainer", Json());
     const Json callbacks = trainer.is_object() ? trainer.value("callbacks", Json()) : Json();

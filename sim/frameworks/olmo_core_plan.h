@@ -10,17 +10,17 @@
 
 namespace rehearse {
 
-// `experiment`: with the names of calls; `yaml`: the same without, and its lines.
+// `experiment` has the names of calls. `yaml` is the same configuration without them, and its lines.
 Imported olmo_core_plan(const Json& experiment, const YamlText& yaml, const std::string& file,
                         const ImportRequest& request);
 
-// InputError for settings that a branch decides, or a function of another file.
+// InputError for settings that a branch or a function of another file decides.
 void require_known_of_olmo_core(const Json& experiment, const std::string& file, PlanYaml& from);
 
 // Settings that change the cost and are not counted.
 void ignore_of_olmo_core(PlanYaml& from);
 
-// What leaves time and memory of a step as they are.
+// Settings without effect on the time and memory of a step.
 std::set<std::string> free_of_olmo_core();
 
 }  // namespace rehearse

@@ -27,7 +27,7 @@ constexpr const char* kFactored =
     "it keeps row and column sums instead of the second moment, and no first moment by default (Shazeer and "
     "Stern 2018): up to 8 bytes per parameter less";
 
-// "" : two moments in fp32 and a step over them, as Adam's.
+// "": as Adam, with two moments in fp32 and a step over them.
 constexpr std::array kOptimizers = {
     KnownOptimizer{"adam", ""},
     KnownOptimizer{"adamw", ""},

@@ -10,11 +10,11 @@ namespace rehearse {
 bool is_llm_foundry(const Json& yaml);
 Imported import_llm_foundry(const YamlText& yaml, const std::string& file, const ImportRequest& request);
 
-// Of the GPUs of a cluster, also where the file is for TPUs: a note says so.
+// A file for TPUs is read as a plan for GPUs, with a note.
 bool is_maxtext(const Json& yaml);
 Imported import_maxtext(const YamlText& yaml, const std::string& file, const ImportRequest& request);
 
-// The update of the actor, or supervised finetuning. What generates and scores samples is not counted.
+// The update of the actor, or supervised finetuning. Generation and scoring of samples are not counted.
 bool is_verl(const Json& yaml);
 Imported import_verl(const YamlText& yaml, const std::string& file, const ImportRequest& request);
 

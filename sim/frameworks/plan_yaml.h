@@ -1,4 +1,4 @@
-// A plan that another program's YAML describes: each key that is asked for counts as read.
+// Which plan does another program's YAML describe? Each key that is asked for counts as read.
 #pragma once
 
 #include <set>
@@ -12,17 +12,17 @@
 
 namespace rehearse {
 
-// A key that is not modelled: `counted` is the value, in JSON, that is counted whatever the file says.
+// An unsupported key. `counted` is the value, in JSON, that is counted whatever the file says.
 struct CountedKey {
   const char* path;
   const char* counted;
   const char* effect;
 };
 
-// Of a text with a blank between each two.
+// Splits a text at its blanks.
 std::set<std::string> keys_of(const char* words);
 
-// ASCII letters alone.
+// Changes ASCII letters alone.
 std::string in_upper_case(std::string text);
 
 class PlanYaml {
@@ -31,7 +31,8 @@ class PlanYaml {
   PlanYaml(const YamlText& yaml, const std::string& file, const ImportRequest& request);
 
   const Json* find(const std::string& path);  // null where it is absent or null
-  // `pointer`: of the scenario's field, which decides in its place where the command line gives it.
+  // `pointer` names the scenario's field. Where the command line gives that field, the file's value is not
+  // used.
   std::int64_t integer(const std::string& path, std::int64_t fallback, const std::string& pointer = "");
   double number(const std::string& path, double fallback);
   bool on(const std::string& path, bool fallback = false);
@@ -40,12 +41,12 @@ class PlanYaml {
   const std::string& file() const { return file_; }
   bool is_over(const std::string& pointer) const;  // whether the command line gives the scenario's field
   void note(const std::string& path, const std::string& text);
-  // Where the file has another value than the one that is counted: notes that it is ignored, and the effect.
+  // Where the file's value differs from the counted one, notes that it is ignored, and the effect.
   void ignore_unless(const std::string& path, const Json& counted, const std::string& effect);
   void ignore_unless(std::span<const CountedKey> keys, const std::string& before = "");
   void write_gpus(std::int64_t gpus);  // unless the command line gives them
 
-  // Every key of the file, with what became of it. `free`: paths of keys and sections; "*.a" is a key of any
+  // Lists every key of the file with its fate. `free`: paths of keys and sections; "*.a" is a key of any
   // section.
   Imported finish(const std::set<std::string>& free);
 

@@ -1,4 +1,4 @@
-// What do Python's own functions return?
+// Which values do Python's own functions return?
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// Discarded where the name is none of them; unknown where the value does not follow from the arguments.
+// A discarded value where `name` is no such function; an unknown value where the arguments do not decide it.
 Json python_builtin(const std::string& name, const std::vector<PythonArgument>& arguments);
 
 }  // namespace rehearse

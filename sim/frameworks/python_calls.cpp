@@ -24,7 +24,7 @@ std::string last_steps_of(const std::string& name, int count) {
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-// The arguments, with those of `fallback` that they do not name.
+// The arguments, and those of `fallback` that the arguments do not name.
 std::vector<PythonArgument> merged(std::vector<PythonArgument> fallback,
                                    const std::vector<PythonArgument>& arguments) {
   std::erase_if(fallback, [&](const PythonArgument& each) {
@@ -165,7 +165,7 @@ Json PythonRun::call_by_name(const std::string& name, const std::vector<PythonAr
   return made_of_class(name, arguments, line);
 }
 
-// With the defaults of a class that the file defines.
+// Makes an object, with the defaults of a class that the file defines.
 Json PythonRun::made_of_class(const std::string& name, const std::vector<PythonArgument>& arguments,
                               int line) {
   const auto known = file_.classes_.find(last_steps_of(name, 1));
@@ -216,7 +216,7 @@ Json PythonRun::of_library(const PythonLibraryFunction& function, const std::str
   return made;
 }
 
-// `top`: by the user, whose values may also be of the function's "**kwargs".
+// `top`: the user calls the function. The user's values may also belong to the function's "**kwargs".
 PythonRun::Frame PythonRun::frame_of(const PythonFunction& function,
                                      const std::vector<PythonArgument>& arguments, bool top) {
   Frame frame;

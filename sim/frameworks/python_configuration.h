@@ -7,18 +7,18 @@
 
 namespace rehearse {
 
-// Of the functions of the file the one that the first argument names, or the only one. InputError where it
-// begins with a function that is not read, because most values then are not known.
+// Calls the function that the first argument names, or the only one of the file. InputError where it begins
+// with a function that is not read, because most values then are not known.
 PythonResult python_configuration(const std::string& text, const std::string& file,
                                   const ImportRequest& request);
 
-// Who made the object: "Trainer.Config"; "" of other values.
+// The call that made the object: "Trainer.Config"; "" of other values.
 std::string made_by(const Json& value);
 
 // A value that the file does not decide.
 bool is_open_python(const Json& value);
 
-// Without the names of the calls.
+// Removes the names of the calls.
 void drop_names_of_calls(Json& value);
 
 }  // namespace rehearse

@@ -61,7 +61,7 @@ class PythonReader {
   bool word(const char* text) const { return !ends() && tokens_[at_].is_word(text); }
   bool take(const char* text) { return op(text) ? (++at_, true) : false; }
 
-  // What is not read here: to the end of the brackets around it.
+  // Skips an expression that is not read, up to the end of the brackets around it.
   Json give_up() {
     --depth_;
     const std::size_t begin = at_;
@@ -183,8 +183,8 @@ class PythonReader {
     }
   }
 
-  // Of a call, list, tuple or set up to `close`. What is spread keeps its stars: who takes the values spreads
-  // it. `joins`: the values of "x for y in z" are values of the list.
+  // Values of a call, list, tuple or set up to `close`. A spread value keeps its stars: the code that takes
+  // the values spreads it. `joins`: the values of "x for y in z" are values of the list.
   std::vector<PythonArgument> entries(const char* close, bool joins) {
     std::vector<PythonArgument> all;
     while (!ends() && !take(close)) {
@@ -206,7 +206,7 @@ class PythonReader {
     return all;
   }
 
-  // The rest of a slice, or of a lambda.
+  // Skips the rest of a slice, or of a lambda.
   void behind_colons(Json& value) {
     while (take(":")) {
       ++depth_;

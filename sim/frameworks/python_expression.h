@@ -1,4 +1,4 @@
-// The value of an expression of Python, as far as the file's own names tell; used by PythonRun alone.
+// Which value does a Python expression have, as far as the file's own names tell? Used by PythonRun alone.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,11 @@ Json python_unknown(const std::string& text);
 std::string python_text(const Json& value);
 
 struct PythonArgument {
-  std::string name;  // "" by position; of what is spread kPythonSpread
+  std::string name;  // "" by position; kPythonSpread of "*x" and "**x"
   Json value;
 };
 
-// What an expression needs of the run around it.
+// Functions of the run that an expression calls.
 struct PythonScope {
   std::function<Json(const std::string&)> name;
   std::function<Json(const Json&, const std::string&)> attribute;

@@ -1,4 +1,4 @@
-// What do functions of other files return that configurations in Python begin with?
+// Which values do functions of other files return, where configurations in Python begin with them?
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ struct PythonLibraryFunction {
   std::string source;                             // program, commit and files
 };
 
-// By the last steps of the name, "llm.llama3_8b.pretrain_recipe".
+// Finds a function by the last steps of its name, "llm.llama3_8b.pretrain_recipe".
 std::optional<PythonLibraryFunction> python_library(const std::string& name);
 
 }  // namespace rehearse

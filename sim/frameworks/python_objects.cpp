@@ -17,7 +17,7 @@ constexpr int kDeepestObject = 12;
 constexpr std::size_t kMaxObjects = 20'000;
 constexpr std::size_t kMaxSpread = 1024;  // values of one list
 
-// Of a map: words are their own keys, others stand as they print, so that (4, 1) is found by (4, 1).
+// Key of a map: words are their own keys, and others stand as they print, so that (4, 1) is found by (4, 1).
 std::string key_of(const Json& key) {
   return key.is_string() ? key.get<std::string>() : key.dump();
 }

@@ -11,8 +11,7 @@ namespace rehearse {
 
 // The field of an object that names the call which made it.
 inline constexpr const char* kPythonMadeBy = "()";
-// Its fields; "0", "1" are the call's values without a name. kPythonSpread stands for "**x" of what is not
-// known.
+// Fields by name; "0", "1" are the call's values without a name. kPythonSpread stands for an unknown "**x".
 struct PythonObject {
   std::map<std::string, Json> fields;
   std::map<std::string, int> lines;
@@ -25,7 +24,7 @@ struct PythonObject {
 // "Trainer.Config" is a class, "torch.cuda.is_available" a function, by the capital of the last step.
 bool is_python_class(const std::string& name);
 
-// "object.key" that nothing has set, which may be a method; the object of such a one.
+// A field "object.key" that nothing has set, which may be a method; and the object of such a field.
 Json python_field(const Json& object, const std::string& key);
 Json python_base(const Json& field);
 
@@ -36,21 +35,21 @@ class PythonObjects {
 
   Json make(const std::vector<PythonArgument>& fields, int line, const std::string& made_by = "");
   Json made_of(const Json& tree, int line);  // of maps whose "()" names the class
-  // Of the first argument, with the others as its fields.
+  // A copy of the first argument, with the others as its fields.
   Json copy(const std::vector<PythonArgument>& arguments, int line);
-  // "trainer.devices" of an object whose fields on the way are objects.
+  // Sets "trainer.devices" of an object whose fields on the way are objects.
   void set_path(const Json& object, const std::string& path, const Json& value, int line);
   PythonObject* of(const Json& value);  // null where it is none
-  // A value of a map or list by its key, or what is not known.
+  // A value of a map or list by its key, or an unknown value.
   Json at(const Json& value, const Json& key, const Json* fallback = nullptr);
   void set_at(const Json& map, const Json& key, Json value, int line);
-  // "f(*list, **map)" as if it named each value. What is not known keeps its stars.
+  // "f(*list, **map)" as if it named each value. An unknown value keeps its stars.
   std::vector<PythonArgument> spread(const std::vector<PythonArgument>& arguments);
   Json list(const std::vector<PythonArgument>& values);
   int truth(const Json& value);    // 1, 0, or -1 where that is not known
   int is_none(const Json& value);  // the same
 
-  // Objects as maps; what is not known is "$" and its text. `lines`: by pointer.
+  // Objects as maps; an unknown value is "$" and its text. `lines`: by pointer.
   Json written_out(const Json& value, std::map<std::string, int>& lines);
 
  private:

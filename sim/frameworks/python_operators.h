@@ -1,4 +1,4 @@
-// What do the operators of Python make of two values?
+// Which value do the operators of Python return for two values?
 #pragma once
 
 #include <string>

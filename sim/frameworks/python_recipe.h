@@ -1,5 +1,5 @@
-// Which scenario does a configuration that stands in Python describe: a registry of torchtitan, a recipe of
-// Megatron-Bridge or NeMo 2, a training script of OLMo-core?
+// Which scenario does a configuration in Python describe? Such files are registries of torchtitan, recipes of
+// Megatron-Bridge and NeMo 2, and training scripts of OLMo-core.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// "torchtitan", "megatron-bridge", "nemo-2", "olmo-core", or "" of another. InputError, with the way on, for
-// programs that are known and not read.
+// "torchtitan", "megatron-bridge", "nemo-2", "olmo-core", or "" of another program. InputError, with advice,
+// for programs that are known and not read.
 std::string kind_of_python(const std::string& text, const std::string& file);
 
 // The first argument names the function, unless the file has a single one. `layers`: of the model.

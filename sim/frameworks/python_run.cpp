@@ -106,8 +106,8 @@ void PythonRun::run(const std::vector<PythonLine>& lines, bool open) {
   --nested_;
 }
 
-// As often as the condition is known to hold. Where it is not, or a statement leaves the loop, its variables
-// are not known.
+// The loop runs as long as its condition is known to hold. Where that is not known, or a statement leaves the
+// loop, its variables are not known.
 void PythonRun::loop(const std::vector<PythonLine>& lines, std::size_t& at, bool open) {
   const PythonTokens& head = lines[at].tokens;
   const std::size_t end = std::max<std::size_t>(2, python_head_end(head));

@@ -1,4 +1,4 @@
-// One run of a Python file: what its statements assign and its calls return; used by PythonFile alone.
+// Which values do the statements of a Python file assign, and its calls return? Used by PythonFile alone.
 #pragma once
 
 #include <map>
@@ -58,7 +58,7 @@ class PythonRun {
   std::vector<std::string> notes_;
   Json returned_, last_;
   bool done_ = false, is_script_ = false;
-  int open_return_ = 0;  // the first line that may return, which a condition decides that is not known
+  int open_return_ = 0;  // first line whose return depends on an unknown condition
   int count_ = 0, nested_ = 0, deep_ = 0, calls_ = 0, repeats_ = 0;
 };
 

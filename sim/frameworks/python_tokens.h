@@ -32,8 +32,8 @@ std::vector<PythonLine> python_lines(const std::string& text, const std::string&
 
 using PythonTokens = std::vector<PythonToken>;
 
-// The first token from `begin` on, outside of brackets that open behind it, that `ends` takes or that closes
-// a bracket of before. The number of tokens where there is none.
+// The first token from `begin` on that `ends` takes, or that closes a bracket opened before `begin`. Tokens
+// in brackets that open behind `begin` are skipped. The number of tokens where there is none.
 std::size_t python_outside_brackets(const PythonTokens& tokens, std::size_t begin,
                                     const std::function<bool(const PythonToken&)>& ends);
 

@@ -22,7 +22,7 @@ struct PythonFunction {
   std::map<std::string, PythonTokens> defaults;
   std::vector<PythonLine> body;
   int line = 0;
-  Bound first = Bound::no;  // of a class: what its first parameter is
+  Bound first = Bound::no;  // of a function of a class: meaning of its first parameter
 };
 
 // "name: type = value" in the order of the class; values may be absent.
@@ -36,7 +36,7 @@ std::vector<PythonLine> python_block(const std::vector<PythonLine>& lines, std::
 // Behind the colon that ends "if x:" and "def f():"; of "if x: y" the statement behind it.
 std::size_t python_head_end(const PythonTokens& tokens);
 
-// A configuration, written out: objects are maps, names of other modules are words, and what is not known is
+// A written-out configuration. Objects are maps, names of other modules are words, and an unknown value is
 // "$" and its text. `lines`: by pointer.
 struct PythonResult {
   Json json;
@@ -53,9 +53,10 @@ class PythonFile {
   // By their order; those that begin with '_' help others.
   const std::vector<std::string>& functions() const { return own_; }
   bool has(const std::string& function) const { return functions_.contains(function); }
-  // What the function returns; "Class.function" of a class. InputError where there is no such function.
+  // The value that the function returns; "Class.function" names one of a class. InputError where there is no
+  // such function.
   PythonResult call(const std::string& name) const;
-  // What the file does as a script: the object that its last statement makes and gives no name.
+  // Runs the file as a script: the result is the object that its last statement makes and gives no name.
   PythonResult run() const;
 
  private:

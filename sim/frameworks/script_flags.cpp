@@ -20,7 +20,7 @@ namespace {
 constexpr std::array kOfTraining = {"--num-layers",           "--hidden-size",
                                     "--micro-batch-size",     "--global-batch-size",
                                     "--hybrid-layer-pattern", "--hybrid-override-pattern"};
-// What a launcher says that the plan needs, as torchrun says it; its other flags are its own.
+// Launcher flags that the plan needs, each with its name in torchrun. Other flags are the launcher's own.
 struct LauncherFlag {
   const char* name;
   const char* of_torchrun;
@@ -50,7 +50,7 @@ const char* flag_of_launcher(const std::string& name) {
   return found == kOfLauncher.end() ? nullptr : found->of_torchrun;
 }
 
-// By its options, where its sizes stand in words that nobody set.
+// A command with enough options of Megatron-LM trains, even where its sizes stand in words that nobody set.
 bool trains(const ShellCommand& command) {
   constexpr std::ptrdiff_t kFewOptions = 4;
   const auto is_option = [](const ShellWord& word) {
@@ -64,7 +64,7 @@ bool trains(const ShellCommand& command) {
          std::ranges::count_if(command.words, is_option) >= kFewOptions;
 }
 
-// A program of Megatron-LM for another network than a decoder.
+// Whether a program of Megatron-LM trains another network than a decoder.
 bool trains_another_network(const std::string& program) {
   const std::string name = program.substr(program.find_last_of('/') + 1);
   return std::ranges::any_of(std::array{"_bert", "_t5", "_retro", "_vision", "_ict", "_vlm", "multimodal"},
@@ -90,8 +90,8 @@ std::vector<ShellWord> separate(const std::vector<ShellWord>& words) {
   return all;
 }
 
-// The words before the program that trains are its launcher's: before the first Python file that is no flag's
-// value.
+// Words before the training program belong to its launcher. The program is the first Python file that is no
+// flag's value.
 std::size_t end_of_launcher(const std::vector<ShellWord>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_value =
@@ -105,7 +105,7 @@ std::string condition_of(const BranchPointer& branch) {
   return branch ? fmt::format("\"{}\" of line {}", branch->condition, branch->line) : "";
 }
 
-// One that is not set, and may therefore hold any words.
+// A variable that is not set may hold any words.
 bool is_unknown(const std::string& word) {
   return word.starts_with('$') && word.size() > 1;
 }
@@ -118,7 +118,7 @@ void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags
   };
   const std::vector<ShellWord> words = separate(command.words);
   const std::size_t program = end_of_launcher(words);
-  bool open = false;  // a flag takes what follows
+  bool open = false;  // a flag takes the next word
   for (std::size_t i = 0; i < words.size(); ++i) {
     const ShellWord& word = words[i];
     const BranchPointer& branch = word.branch ? word.branch : command.branch;
@@ -158,7 +158,7 @@ bool same_words(const ShellCommand& a, const ShellCommand& b) {
   return std::ranges::equal(a.words, b.words, {}, &ShellWord::text, &ShellWord::text);
 }
 
-// Where several commands train the same, the first.
+// The first command, where several train the same.
 const ShellCommand* the_command(const std::vector<const ShellCommand*>& candidates, const std::string& file) {
   if (candidates.empty()) return nullptr;
   const ShellCommand& first = *candidates.front();
@@ -179,7 +179,7 @@ const ShellCommand* the_command(const std::vector<const ShellCommand*>& candidat
   return &first;
 }
 
-// A file of assignments, which another script would read.
+// Reads flags from a file of assignments, which another script would read.
 void add_variables(const ShellRun& run, const std::string& file, ScriptFlags& found) {
   std::vector<std::string> names;
   for (const auto& [name, value] : run.variables) {
@@ -199,7 +199,7 @@ void add_variables(const ShellRun& run, const std::string& file, ScriptFlags& fo
 
 }  // namespace
 
-// Where the launcher does not say how many processes a node has, the batch job does.
+// The batch job states the processes of a node where the launcher does not.
 void add_job(const SlurmJob& job, ScriptFlags& found) {
   const bool is_said = std::ranges::any_of(
       found.flags, [](const ScriptFlag& flag) { return dashed(flag.name) == "--nproc-per-node"; });
@@ -255,7 +255,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   return found;
 }
 
-// "$AC", "${AC:-full}" and "$3", before which two others stand.
+// Names variables such as "$AC" and "${AC:-full}". "$3" needs two arguments before it.
 std::string words_that_decide(const std::string& text, const std::string& file) {
   constexpr int kMaxNamed = 20;
   std::vector<std::string> words;

@@ -12,7 +12,7 @@ struct ScriptFlag {
   std::string name;  // "--num-layers"
   std::vector<std::string> values;
   int line = 0;             // from 1
-  std::string condition{};  // "if [ $AC = full ] of line 2": given only where that holds, which is not known
+  std::string condition{};  // "if [ $AC = full ] of line 2": undecided condition of the flag
   std::string decides{};    // the command that decides it
   std::string source{};     // the key of the file, where that is not the name
 };
@@ -20,13 +20,13 @@ struct ScriptFlag {
 struct ScriptFlags {
   std::vector<ScriptFlag> flags;
   std::vector<ImportedOption> others;  // keys of the file that are no options of Megatron-LM
-  std::vector<std::string> notes;      // what may hold further flags, and what stands beside the command
+  std::vector<std::string> notes;      // assumptions, and ignored words and lines
 };
 
-// Of the one command that trains, its launcher's nodes and processes included. Lines that begin with a flag
-// are a file of arguments. A text of assignments alone holds the flags of its variables. Flags in comments,
-// here-documents and other commands do not count. What $NAME stands for stays as it stands where the text
-// does not set it. InputError where two commands train, or one in a branch that is not decided.
+// Flags of the one command that trains, its launcher's nodes and processes included. Lines that begin with a
+// flag are a file of arguments. A text of assignments alone holds the flags of its variables. Flags in
+// comments, here-documents and other commands do not count. $NAME stays as written where the text does not
+// set it. InputError where two commands train, or where one stands in an undecided branch.
 ScriptFlags script_flags(const std::string& text, const std::string& file, const ShellInputs& inputs = {});
 
 // The command that hands in the variables of a text: "rehearse import train.sh TP=... 1".

@@ -1,4 +1,4 @@
-// What is the value of $((...))?
+// Which value does $((...)) have?
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace rehearse {
 
 using ShellNumber = std::optional<std::int64_t>;
 
-// Integers, names and the operators of C without assignments; none where a part is not known, overflows or
-// divides by zero. `value_of` a name.
+// Reads integers, names and the operators of C without assignments. No value where a part is not known,
+// overflows or divides by zero. `value_of` a name.
 ShellNumber shell_arithmetic(const std::string& expression,
                              const std::function<ShellNumber(const std::string&)>& value_of);
 

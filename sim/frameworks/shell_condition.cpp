@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxWords = 200;  // of a condition
 constexpr std::size_t kLongestPattern = 64;
 
-// Set by the text, in every branch alike.
+// Whether the text sets the word, in every branch alike.
 bool is_known(const ShellText& text) {
   return !branch_of(text) && flat(text).find('$') == std::string::npos;
 }

@@ -29,7 +29,7 @@ std::size_t end_of_name(const std::string& text, std::size_t begin) {
   return end;
 }
 
-// The end of what stands in brackets that open at `begin`; quotes inside may hold brackets.
+// The end of the brackets that open at `begin`; quotes inside may hold brackets.
 std::size_t end_of_brackets(const std::string& text, std::size_t begin, char open, char close) {
   int depth = 0;
   for (std::size_t at = begin; at < text.size(); ++at) {
@@ -48,7 +48,7 @@ std::size_t end_of_brackets(const std::string& text, std::size_t begin, char ope
 
 }  // namespace
 
-// One word of the script on its way to those that it becomes.
+// Expands one word of the script.
 class ShellValues::Expansion {
  public:
   Expansion(ShellValues& values, std::string raw, int line, BranchPointer branch, bool splits)
@@ -134,7 +134,7 @@ class ShellValues::Expansion {
     output ? add(*output) : unknown(text);
   }
 
-  // What the text does not set, as it stands.
+  // A variable that the text does not set stays as written.
   void unknown(std::string text) {
     open_ = true;
     std::erase_if(text, is_blank);  // it stays one word

@@ -57,7 +57,7 @@ Decided ShellRunner::script(const ShellText& text, const Mode& mode) {
   });
 }
 
-// Up to a keyword or bracket that ends it.
+// Runs commands up to the keyword or bracket that ends the block.
 Decided ShellRunner::block(Mode mode) {
   deeper();
   Decided status = Decided::yes;
@@ -169,7 +169,7 @@ Decided ShellRunner::case_command(const Mode& mode) {
   return Decided::unknown;
 }
 
-// Whether one of those before the bracket fits.
+// Whether one of the patterns before the bracket fits.
 Decided ShellRunner::patterns(const ShellText& word, const Mode& mode) {
   Decided none = Decided::yes;
   for (; !cursor_.ends() && !cursor_.take(")"); cursor_.advance()) {
@@ -223,8 +223,8 @@ Decided ShellRunner::for_command(const Mode& mode) {
   return Decided::unknown;
 }
 
-// One whose condition is known each time runs as often; of another the body may run or not. Without arguments
-// that the user hands in, none are left to read.
+// A loop whose condition is known each time runs as often. Otherwise its body may run or not. Without
+// arguments from the user, none are left to read.
 Decided ShellRunner::while_command(const Mode& mode) {
   const int line = cursor_.peek().line;
   const bool until = cursor_.peek().is_word("until");

@@ -32,11 +32,10 @@ struct ShellRun {
   std::vector<std::string> notes;  // assignments that give way to words handed in, files not read
 };
 
-// Assignments, arrays, defaults, sums, if, case, loops, functions, eval and sh -c are followed. A branch is
-// taken where its condition compares what the text sets; where it does not, the commands and values of every
-// branch are marked with it. InputError for what is not closed, and for a text that becomes longer than any
-// script.
-// Words of `inputs` win over assignments of the text.
+// Follows assignments, arrays, defaults, sums, if, case, loops, functions, eval and sh -c. A condition that
+// compares values of the text decides its branch. Otherwise the commands and values of every branch are
+// marked with the branch. InputError for an unclosed quote, bracket or block, and for a text that becomes
+// longer than any script. Words of `inputs` win over assignments of the text.
 ShellRun shell_run(const std::string& text, const std::string& file, const ShellInputs& inputs = {});
 
 }  // namespace rehearse

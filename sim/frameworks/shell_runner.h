@@ -1,4 +1,4 @@
-// Runs the commands of a shell script as far as its text decides them; used by shell_run() alone.
+// How do the commands of a shell script run, as far as its text decides them? Used by shell_run() alone.
 #pragma once
 
 #include <map>

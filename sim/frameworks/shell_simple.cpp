@@ -91,7 +91,7 @@ Decided ShellRunner::run_words(const std::vector<ShellText>& words, const ShellT
   return is_among(kSucceed, name) || is_among(kAssign, name) ? Decided::yes : Decided::unknown;
 }
 
-// Of a condition. A variable that the script sets only in branches that do not run is empty there.
+// An operand of a condition: a variable that the script sets only in branches that do not run is empty.
 ShellText ShellRunner::operand(const ShellToken& token) {
   ShellText value = values_.whole(token.text, token.line, nullptr);
   std::string name = flat(value);
@@ -158,7 +158,7 @@ Decided ShellRunner::sum(const std::string& text) {
   return !value ? Decided::unknown : *value != 0 ? Decided::yes : Decided::no;
 }
 
-// The rest of a script whose end is not decided is taken to run.
+// Where the script ends in an undecided branch, its rest is assumed to run.
 Decided ShellRunner::stop(bool exits, int line, const Mode& mode) {
   if (mode.branch) return Decided::yes;
   stopped_ = true;
@@ -191,7 +191,7 @@ void ShellRunner::keep(const std::vector<ShellText>& words, int line, const Mode
   commands_.push_back(std::move(command));
 }
 
-// A file that the script reads, where the user names it.
+// Runs a file that the script reads, where the user names it.
 Decided ShellRunner::source(const std::string& path, int line, const Mode& mode) {
   const auto given = inputs_.files.find(path.substr(path.find_last_of('/') + 1));
   if (given != inputs_.files.end()) return nested(shell_text(given->second, 1), mode);

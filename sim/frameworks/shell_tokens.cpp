@@ -164,7 +164,7 @@ class ShellLexer {
     return text;
   }
 
-  // One letter, or what stands in quotes or brackets.
+  // Skips one letter, or a text in quotes or brackets.
   void skip_unit() {
     const std::size_t begin = at_;
     if (peek() == '\\') {

@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// A branch, loop or list of the script that runs or not for reasons that the text does not decide.
+// A branch, loop or list of the script; the text does not decide whether it runs.
 struct ShellBranch {
   int line = 0;
   std::string condition;  // "if [ $AC = full ]"
@@ -24,7 +24,7 @@ using ShellText = std::vector<ShellPiece>;
 
 void append(ShellText& text, const std::string& more, int line, const BranchPointer& branch);
 void append(ShellText& text, const ShellText& more);
-// With a blank between each two; pieces that depend on no branch depend on `branch`.
+// The words separated by blanks. Pieces that depend on no branch then depend on `branch`.
 ShellText joined(const std::vector<ShellText>& words, const BranchPointer& branch);
 std::string flat(const ShellText& text);
 BranchPointer branch_of(const ShellText& text);  // the first that any piece depends on
@@ -32,7 +32,7 @@ BranchPointer branch_of(const ShellText& text);  // the first that any piece dep
 struct ShellToken {
   enum class Kind { word, op, here_document };
   Kind kind = Kind::word;
-  std::string text;  // of an operator ";", "&&", "\n", ...; of a here-document its body
+  std::string text;  // an operator is ";", "&&", "\n", ...; a here-document has its body
   int line = 0;
   BranchPointer branch;
   bool literal = false;  // a here-document whose $ stand for themselves

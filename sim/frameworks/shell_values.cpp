@@ -113,7 +113,7 @@ void ShellValues::assign(const ShellToken& word, const BranchPointer& given) {
   set(name, std::move(all), nullptr);
 }
 
-// Of a list by its number, of a map by its key.
+// An element of a list by its number, or of a map by its key.
 std::optional<ShellValue> ShellValues::element(const std::string& name, const std::string& key) const {
   if (const ShellValue* mapped = find(name + "[" + key + "]")) return *mapped;
   const ShellValue* list = find(name);
@@ -167,7 +167,7 @@ ShellValues::ShellValues(const std::string& file, const ShellInputs& inputs)
       values_[name] = {value.empty() ? ShellText() : ShellText{{value, 0, nullptr}}};
 }
 
-// What is handed in wins; that another value gives way is said once.
+// A value that the user hands in wins. One note says that another value gives way.
 bool ShellValues::is_given(const std::string& name, const ShellValue& value, int line) {
   const auto given = given_.find(name);
   if (given == given_.end()) return false;
@@ -208,7 +208,7 @@ void ShellValues::write_arguments() {
   const std::vector<ShellText>& arguments = arguments_.back();
   values_["@"] = values_["*"] = arguments;
   values_["#"] = {{{std::to_string(arguments.size()), 0, nullptr}}};
-  // Of the script those that nobody hands in stay open; of a function they are empty.
+  // Missing arguments of the script stay undecided; those of a function are empty.
   const std::size_t count = arguments_.size() > 1 ? kMaxArguments : std::min(arguments.size(), kMaxArguments);
   for (std::size_t i = 0; i < count; ++i)
     values_[std::to_string(i + 1)] = {i < arguments.size() ? arguments[i] : ShellText()};

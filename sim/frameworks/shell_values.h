@@ -1,4 +1,4 @@
-// What do the variables of a shell script hold, and what does a word become with them written out?
+// Which values do the variables of a shell script hold, and to which words does a word expand?
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class ShellValues {
  public:
   ShellValues(const std::string& file, const ShellInputs& inputs);
 
-  // The words that a word of the script becomes. $NAME that the script does not set stays as it stands.
+  // The words to which a word of the script expands. $NAME that the script does not set stays as written.
   std::vector<ShellText> words(const ShellToken& word, const BranchPointer& branch);
   // The same as one word, with or without its quotes taken as such.
   ShellText whole(const std::string& word, int line, const BranchPointer& branch);
 
   // NAME=value, NAME+=value, NAME=(...)
   void assign(const ShellToken& word, const BranchPointer& branch);
-  // In a branch that is not decided the value is either of both.
+  // In an undecided branch, the variable has either its old or its new value.
   void set(const std::string& name, ShellValue value, const BranchPointer& branch);
   void unset(const std::string& name) { values_.erase(name); }
   const ShellValue* find(const std::string& name) const;

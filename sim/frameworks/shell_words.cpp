@@ -22,7 +22,7 @@ bool fits(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
-// The shortest or longest beginning, or end, that fits goes.
+// Removes the shortest or longest beginning, or end, that fits the pattern.
 std::string without(const std::string& value, const std::string& pattern, bool at_end, bool longest) {
   for (std::size_t i = 0; i <= value.size(); ++i) {
     const std::size_t size = longest ? value.size() - i : i;

@@ -1,4 +1,4 @@
-// What becomes of the value of a variable in ${NAME%.sh}, ${NAME:0:3} and their like?
+// How do ${NAME%.sh}, ${NAME:0:3} and their like change the value of a variable?
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace rehearse {
 // None where the operator is not known, or the pattern is longer than any that scripts have.
 std::optional<std::string> changed_value(const std::string& value, const std::string& change);
 
-// What a command inside $( ) prints, of those that compute from their words alone: echo, expr, basename,
+// The output of a command inside $( ) that computes from its words alone. These are echo, expr, basename,
 // dirname, seq, and bc behind echo. `words`: the command, with variables written out.
 std::optional<std::string> output_of(const std::vector<std::string>& words);
 

@@ -11,12 +11,12 @@ namespace {
 
 constexpr long kMaxCount = 1'000'000;
 
-// "4", "2-4" (the fewest), "8(x4)"; 0 of another word.
+// Reads "4", "2-4" (the fewest) and "8(x4)"; another word is 0.
 long count_of(const std::string& word) {
   return std::clamp(std::strtol(word.c_str(), nullptr, 10), 0L, kMaxCount);
 }
 
-// "gpu:a100:8" and "gpu:8".
+// Reads "gpu:a100:8" and "gpu:8".
 long gpus_of(const std::string& resources) {
   const std::size_t gpu = resources.find("gpu");
   if (gpu == std::string::npos) return 0;

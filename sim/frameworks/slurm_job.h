@@ -10,13 +10,13 @@ struct SlurmJob {
   int line = 0;  // of the last request that counts; 0: the script asks for nothing
   long nodes = 1, gpus_per_node = 0, tasks_per_node = 0, tasks = 0;
 
-  // GPUs of a node: as it says, or one for each of several tasks.
+  // GPUs of a node: as requested, or one for each of several tasks.
   long gpus_of_node() const;
-  // What Slurm sets in the job's environment.
+  // Variables that Slurm sets in the job's environment.
   std::map<std::string, std::string> environment() const;
 };
 
-// Of lines "#SBATCH --nodes=4", and their short forms.
+// Reads lines "#SBATCH --nodes=4", and their short forms.
 SlurmJob slurm_job(const std::string& script);
 
 }  // namespace rehearse

@@ -13,8 +13,8 @@ namespace rehearse::assertion {
 
 }  // namespace rehearse::assertion
 
-// toml++ 3.3 asserts of its input what a broken table header ("[;") does not hold, and where NDEBUG is set
-// lets the compiler build on it. Here the assertion is tested, and throws.
+// toml++ 3.3 asserts a property of its input that a broken table header ("[;") violates. Where NDEBUG is set,
+// it lets the compiler rely on that property. Here the assertion is tested, and throws.
 // clang-format off
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
@@ -50,9 +50,9 @@ Json to_json(const toml::node& node) {
   return text.str();
 }
 
-// With '?' for every character beyond ASCII: where white space may stand, toml++ 3.3 takes some of them
-// (U+02CB) for unreachable code. No setting that is read here holds any; in comments and names they are
-// passed over.
+// The text with '?' for every character beyond ASCII. toml++ 3.3 treats some of them (U+02CB) as unreachable
+// code where white space may stand. No setting that is read here holds any; in comments and names they do not
+// matter.
 std::string in_ascii(const std::string& text, const std::string& file) {
   if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";

@@ -1,4 +1,4 @@
-// What does a TOML file say, as JSON?
+// Which JSON values does a TOML file hold?
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// InputError, with line and column, for what is no TOML.
+// InputError, with line and column, for a text that is not TOML.
 JsonReader read_toml(const std::string& text, const std::string& file);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// What do programs that train networks of transformers with PyTorch do where their files say nothing?
+// Which defaults do PyTorch programs for transformers have where their files state no value?
 #pragma once
 
 #include "frameworks/imported.h"

@@ -93,7 +93,8 @@ class TorchtitanReader {
     if (norm != "rmsnorm") note("\"model/norm_type\" " + norm + " is ignored: norms are RMSNorm");
   }
 
-  // Of linear layers (torchtitan/components/quantization/). Experts stay in bf16 where no converter names them.
+  // Precision of linear layers (torchtitan/components/quantization/). Experts stay in bf16 where no converter
+  // names them.
   void converters(const JsonReader& model) {
     static const std::vector<std::string> known = {"float8",
                                                    "mx",
@@ -301,7 +302,7 @@ class TorchtitanReader {
     if (from.choice_or("dtype", false, narrow)) plan_["recipe"] = "bf16";
   }
 
-  // fully_shard sets the precision of what it shards; torch.autocast that of replicas alone
+  // fully_shard sets the precision of sharded modules; torch.autocast sets that of replicas alone
   // (torchtitan/distributed/utils.py, maybe_enable_amp).
   void unsharded() {
     if (plan_["zero"] != 0 || plan_["precision"] != "bf16" || plan_.contains("recipe")) return;
@@ -336,8 +337,8 @@ class TorchtitanReader {
       every_layer(option);
   }
 
-  // torchtitan/distributed/activation_checkpoint.py, _apply_layer_sac. Which of a stage's layers run again
-  // decides neither time nor memory.
+  // torchtitan/distributed/activation_checkpoint.py, _apply_layer_sac. Which of a stage's layers are
+  // recomputed changes neither time nor memory.
   void every_layer(const std::string& option) {
     int step = 0;
     std::from_chars(option.data(), option.data() + option.size(), step);

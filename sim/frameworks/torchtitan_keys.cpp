@@ -19,7 +19,7 @@ struct Section {
 };
 
 // The dataclasses of v0.1.0 to v0.2.2 (torchtitan/config_manager.py, config/job_config.py) and of the
-// experiments that add keys to them, and the options of the releases before (October 2024, February 2025).
+// experiments that add keys to them. Options of earlier releases (October 2024, February 2025) are included.
 constexpr std::array kSections = {
     Section{"activation_checkpoint",
             "debug determinism_check early_stop memory_budget mode "
@@ -101,7 +101,7 @@ constexpr std::array kSections = {
     Section{"validation", "dataset dataset_path enable freq local_batch_size seq_len steps"},
     Section{"validation.dataloader", "num_workers persistent_workers pin_memory prefetch_factor"}};
 
-// Sections and keys that leave time and memory of a step as they are.
+// Sections and keys without effect on the time and memory of a step.
 constexpr std::array kFree = {"checkpoint",
                               "comm.init_timeout_seconds",
                               "comm.save_traces_file_prefix",
@@ -143,7 +143,7 @@ constexpr std::array kFree = {"checkpoint",
                               "activation_checkpoint.preserve_rng_state",
                               "activation_checkpoint.visualize_memory_budget_pareto"};
 
-// What is counted in their place where they are set otherwise than `counted`, in JSON.
+// Unsupported keys. `counted` is the counted value, in JSON; `effect` explains any other value.
 struct Ignored {
   const char* key;
   const char* counted;

@@ -33,7 +33,7 @@ std::string network_of(const std::string& file, const ImportRequest& request) {
   return last == std::string::npos ? folder : function.substr(0, last);
 }
 
-// That a registry has in common with a TOML file.
+// Sections that a registry has in common with a TOML file.
 constexpr std::array kSectionsOfRegistry = {"training",   "parallelism",  "compile", "optimizer",
                                             "checkpoint", "lr_scheduler", "metrics", "profiling",
                                             "debug",      "comm"};
@@ -181,8 +181,8 @@ class Registry {
     }
   }
 
-  // Scaled by row unless told, since the registries count tokens; before that by tensor. Of MXFP8's keys the
-  // recipe is read like Float8's.
+  // FP8 is scaled by row by default since the registries count tokens, and by tensor before. MXFP8's recipe
+  // is read like Float8's.
   void say_scaling(const Json& converter) {
     const bool is_mx = made_by(converter).starts_with("MX");
     Json& float8 = sections_["float8"];
@@ -202,7 +202,7 @@ class Registry {
              "all linear layers but the output are counted as converted");
   }
 
-  // SelectiveAC unless told; FullAC recomputes to the end of a layer
+  // SelectiveAC is the default; FullAC recomputes to the end of a layer
   // (torchtitan/distributed/activation_checkpoint.py).
   void checkpointing() {
     const bool is_said = config_.contains("activation_checkpoint");
@@ -256,7 +256,7 @@ class Registry {
     }
   }
 
-  // What has no section of its own.
+  // Settings without a section of their own.
   void others() {
     static const std::set<std::string> free = {
         "dataloader", "dump_folder", "hf_assets_path", "tokenizer",    "validator", "profiler",

@@ -62,7 +62,7 @@ constexpr std::array kIgnoredOfTrainers = {
     CountedKey{"group_by_length", "false", "every sequence has its full length"},
     CountedKey{"relora", "false", kAllTrained},
     CountedKey{"fp8", "false", "GEMMs are counted in the precision of bf16 and fp16"}};
-// Words of "fsdp": a list, or a text with blanks.
+// Words of the key "fsdp": a list, or a text with blanks.
 std::string words_of_fsdp(PlanYaml& from) {
   const Json* words = from.find("fsdp");
   if (words == nullptr || *words == false) return "";
@@ -72,7 +72,8 @@ std::string words_of_fsdp(PlanYaml& from) {
   return in_upper_case(all);
 }
 
-// By the words of transformers, and by the keys of FSDP in the file's section, with or without its prefix.
+// The strategy follows from transformers' words, and from FSDP's keys in the file's section, with or without
+// their prefix.
 void add_strategy(PlanYaml& from, Json& plan) {
   const std::string words = words_of_fsdp(from);
   const Json* section = from.find("fsdp_config");
@@ -114,7 +115,7 @@ void add_fsdp_of_trainer(PlanYaml& from, Json& plan) {
   }
 }
 
-// A ds_config.json of its own, which holds the sharding.
+// Reads the separate ds_config.json, which holds the sharding.
 void add_deepspeed(PlanYaml& from, const std::string& settings, const std::string& file,
                    const ImportRequest& request, Json& plan) {
   const auto given = request.shell.files.find(settings.substr(settings.find_last_of('/') + 1));
@@ -126,7 +127,7 @@ void add_deepspeed(PlanYaml& from, const std::string& settings, const std::strin
   for (std::string& note : sharding.notes) from.imported.notes.push_back(std::move(note));
 }
 
-// Liger's kernels; --enable_liger_kernel of transformers turns on all of them.
+// Adds Liger's kernels; --enable_liger_kernel of transformers turns on all of them.
 void add_kernels_of_trainer(PlanYaml& from, bool is_factory, Json& plan) {
   add_eager_transformers(from.imported, plan);
   const bool all = from.on("enable_liger_kernel") || from.on("use_liger_kernel");

@@ -44,7 +44,7 @@ bool is_of_number(char letter) {
          std::string_view(".,eE+-").find(letter) != std::string_view::npos;
 }
 
-// The number at this place; thousands may be grouped by commas.
+// The number at `at`; thousands may be grouped by commas.
 std::optional<double> number_at(const std::string& line, std::size_t at) {
   std::string digits;
   for (; at < line.size() && is_of_number(line[at]); ++at)
@@ -68,7 +68,7 @@ std::optional<double> number_beside(const std::string& line, const LogWords& wor
   return begin == std::string::npos ? std::nullopt : number_at(line, begin);
 }
 
-// What a log says in the words of one framework. A step ends where one of its rates is told again.
+// Steps of a log in the words of one framework. A step ends where one of its rates is printed again.
 class FrameworkLog {
  public:
   void take(LoggedField field, double value) {
@@ -116,7 +116,8 @@ class FrameworkLog {
     step_.step = std::max(step_.step, next_.step);
   }
 
-  // By the rate of all GPUs and of one, where their digits allow one number alone.
+  // The number of GPUs follows from the rates of all GPUs and of one, where their digits allow one number
+  // alone.
   static std::optional<std::int64_t> gpus_of(const LoggedStep& step) {
     constexpr double kRounding = 0.02;
     if (!step.tokens_per_s || !step.tokens_per_s_per_gpu) return std::nullopt;

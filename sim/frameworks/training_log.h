@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// What the log says of a step.
+// Figures of one step in the log.
 struct LoggedStep {
   std::int64_t step = 0;
   std::optional<double> step_time_s, samples_per_s, tokens_per_s, tokens_per_s_per_gpu, tflops_per_gpu;
@@ -24,12 +24,12 @@ struct TrainingLog {
   std::optional<std::int64_t> gpus;
 };
 
-// A log of a framework of log_words.h, told by its words; other lines and colours are passed over. A step is
-// one line or several. InputError when no line is of any of them.
+// Reads the log of a framework of log_words.h, recognized by its words. Other lines and colours are skipped.
+// A step is one line or several. InputError when no line is of a known framework.
 TrainingLog read_training_log(const std::string& text, const std::string& file);
 
-// Medians over the logged steps but the first `warmup`, and of those over the ones of the last step's global
-// batch. InputError when none is left.
+// Medians over the logged steps after the first `warmup`. Only steps with the last step's global batch count.
+// InputError when none is left.
 LoggedStep median_step(const TrainingLog& log, std::size_t warmup, const std::string& file);
 
 }  // namespace rehearse

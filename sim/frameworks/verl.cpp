@@ -62,8 +62,8 @@ void dispatcher(PlanYaml& from, const std::string& network, Json& plan) {
               type + " is approximated: tokens are priced as an all-to-all");
 }
 
-// verl/workers/config/engine.py, McoreEngineConfig. Of TransformerConfig, whose values a script overrides,
-// the keys that are fields of a plan.
+// verl/workers/config/engine.py, McoreEngineConfig. Scripts override values of TransformerConfig; only its
+// keys that are fields of a plan are read.
 void add_transformer(PlanYaml& from, const std::string& network, Json& plan) {
   const std::string recompute = from.text(network + ".recompute_granularity");
   plan["recompute"] = recompute.empty() ? "none" : recompute;
@@ -123,7 +123,7 @@ void add_megatron(PlanYaml& from, const std::string& engine, Json& plan) {
       "verl's Megatron engine: fusions that the file does not name are counted as Megatron-LM has them");
 }
 
-// Adam's step on the host, in the part that is given.
+// Adam's step runs on the host for the given part of the state.
 void add_megatron_optimizer(PlanYaml& from, const std::string& optimizer, Json& plan) {
   const std::string others = optimizer + ".override_optimizer_config";
   if (from.on(others + ".optimizer_cpu_offload")) {
@@ -141,8 +141,8 @@ std::string wire_type(const std::string& name) {
                                                : "bf16";
 }
 
-// verl/workers/config/engine.py, FSDPEngineConfig; fsdp_workers.py: gradients are reduced in fp32 unless
-// told, and AdamW is PyTorch's, unfused.
+// verl/workers/config/engine.py, FSDPEngineConfig; fsdp_workers.py: gradients are reduced in fp32 by default,
+// and AdamW is PyTorch's, unfused.
 void add_fsdp(PlanYaml& from, const std::string& engine, const std::string& ulysses, std::int64_t gpus,
               Json& plan) {
   plan["zero"] = from.on(engine + ".reshard_after_forward", true) ? 3 : 2;
@@ -173,7 +173,7 @@ void add_fsdp_optimizer(PlanYaml& from, const std::string& optimizer) {
                      "the kernels of PyTorch's AdamW are counted");
 }
 
-// FSDP1 unless the strategy is fsdp2.
+// The framework is FSDP1 unless the strategy is fsdp2.
 const char* framework_of(PlanYaml& from, const std::string& key, const std::string& strategy) {
   if (strategy != "" && strategy != "fsdp" && strategy != "fsdp2" && strategy != "megatron")
     from.violations.push_back({from.file(), from.place(key), "is an engine of verl that is not read",
@@ -208,8 +208,8 @@ void add_offload(PlanYaml& from, const std::string& engine, const std::vector<co
   }
 }
 
-// Of microbatches on one GPU; the older key counts those of all of them. With `tokens` a microbatch holds
-// sequences up to that many tokens on each GPU of a sequence.
+// The key per GPU states the sequences of a microbatch on one GPU; the older key counts those of all GPUs.
+// With `tokens` a microbatch holds sequences up to that many tokens on each GPU of a sequence.
 void add_microbatches(PlanYaml& from, const std::string& before, const std::string& dynamic,
                       const std::string& tokens, std::int64_t all, std::int64_t replicas, Json& plan) {
   if (all > 0) plan["global_batch"] = all;
@@ -233,7 +233,7 @@ void add_microbatches(PlanYaml& from, const std::string& before, const std::stri
     from.imported.notes.push_back(before + "_per_gpu is not given: pass --mbs");
 }
 
-// What leaves time and memory of the update as they are.
+// Keys without effect on the time and memory of the update.
 const std::set<std::string>& free_of_verl() {
   static const std::set<std::string> keys = [] {
     std::set<std::string> all = keys_of(
@@ -325,7 +325,7 @@ Imported actor(PlanYaml& from, std::int64_t gpus) {
   return finish(from, model + ".path", std::move(plan));
 }
 
-// verl/trainer/fsdp_sft_trainer.py, and sft_trainer.py with an engine of its own.
+// Supervised finetuning by verl/trainer/fsdp_sft_trainer.py, or by sft_trainer.py with an engine of its own.
 Imported finetuning(PlanYaml& from, std::int64_t gpus) {
   const bool has_engine = from.find("engine") != nullptr;
   const std::string engine = has_engine ? "engine" : "model.fsdp_config";

@@ -18,7 +18,7 @@ bool is_module(const std::string& word) {
   return (word.starts_with("verl.") || word.starts_with("recipe.")) && word.find('=') == std::string::npos;
 }
 
-// Others generate, score or convert.
+// Whether the module trains; other modules generate, score or convert.
 bool is_trainer_module(const std::string& module) {
   const std::string last = module.substr(module.find_last_of('.') + 1);
   const auto has = [&](const char* part) { return last.find(part) != std::string::npos; };
@@ -32,7 +32,7 @@ std::size_t module_of(const ShellCommand& command) {
   return static_cast<std::size_t>(found - command.words.begin());
 }
 
-// The one command that is_trainer_module, on a branch that is decided.
+// The only command that starts a trainer module. InputError where it stands in an undecided branch.
 const ShellCommand& training_command(const ShellRun& run, const std::string& file) {
   const ShellCommand* first = nullptr;
   for (const ShellCommand& each : run.commands) {
@@ -80,7 +80,7 @@ std::string option(const std::vector<ShellWord>& words, std::size_t begin, const
   return "";
 }
 
-// The file of settings that the words override: verl's own have the defaults that the reader knows.
+// Reads the file of settings that the words override. The reader knows the defaults of verl's own files.
 void begin_with(const std::string& name, const std::string& module, const ShellInputs& inputs,
                 YamlText& settings, std::vector<std::string>& notes) {
   static const std::set<std::string> own = {"", "ppo_trainer", "ppo_megatron_trainer", "sft_trainer",

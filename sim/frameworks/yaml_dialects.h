@@ -13,14 +13,14 @@
 
 namespace rehearse {
 
-// Keys by their path, "model/optim/name", or by its last step.
+// Keys are named by their path, "model/optim/name", or by the last step of it.
 struct YamlDialect {
   std::string name, what;
   std::set<std::string> free;                                        // keys and sections
   std::map<std::string, std::string> rename;                         // to arguments of Megatron-LM
   std::map<std::string, std::map<std::string, std::string>> values;  // of arguments, to Megatron-LM's
   std::map<std::string, std::string> ignored;                        // with their effect
-  // Keys that are no arguments: the value that is counted, and the effect of another.
+  // Keys that are no arguments: the counted value, and the effect of another value.
   std::map<std::string, std::pair<Json, std::string>> counted;
   // Names of precisions, with the arguments that they set in every section.
   std::map<std::string, std::map<std::string, std::string>> precisions;
@@ -30,7 +30,7 @@ struct YamlDialect {
 
 const YamlDialect& yaml_dialect(const std::string& name);
 
-// The name of the dialect that the file's sections tell; "" where they tell none.
+// The name of the dialect to which the file's sections belong; "" where they belong to none.
 std::string dialect_of(const Json& yaml);
 
 Imported import_yaml_dialect(const YamlDialect& dialect, const YamlText& yaml, const std::string& file,

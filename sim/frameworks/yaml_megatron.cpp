@@ -18,7 +18,7 @@ std::string last_step(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-// By its path, then by its last step.
+// Finds an entry by its path, then by the last step of the path.
 template <typename Table>
 auto look_up(const Table& table, const std::string& path) {
   const auto found = table.find(path);
@@ -60,7 +60,7 @@ class DialectReader {
   }
 
  private:
-  // Encoders and pictures, of which NeMo has configurations beside those of decoders.
+  // NeMo also has configurations of encoders and image networks, which are refused.
   void refuse_other_networks(const Json& yaml) const {
     const Json model = yaml.value("model", Json::object());
     for (const char* part : {"encoder", "vision", "unet_config", "mm_cfg", "vit"})
@@ -115,7 +115,7 @@ class DialectReader {
     }
   }
 
-  // Of Primus: the file of a model's shape, and the files that such a file extends.
+  // In Primus, a section names the file of a model's shape, and such a file names the files that it extends.
   bool names_a_file(const std::string& path) const {
     return dialect_.name == "primus" && path.starts_with("modules/") && path.ends_with("/model");
   }
@@ -172,7 +172,7 @@ class DialectReader {
     return argument != nullptr && argument->values.size() == 1 && argument->values[0] == word;
   }
 
-  // Says another argument in the place of one.
+  // Adds another argument in the place of one.
   void instead(const std::string& name, const std::string& other, const std::string& value) {
     const NamedArgument* argument = find(name);
     if (argument == nullptr || other.empty()) return;
@@ -189,7 +189,7 @@ class DialectReader {
     });
   }
 
-  // What these programs say with other words than Megatron-LM.
+  // Derives arguments that these programs state in other words than Megatron-LM.
   void derive() {
     activation();
     precision();
@@ -216,7 +216,7 @@ class DialectReader {
     drop({"grad_reduce_in_fp32", "grad_sync_dtype", "share_embeddings_and_output_weights", "bucket_cap_mb"});
   }
 
-  // NeMo's library and type; only Megatron's own types bring their vocabulary.
+  // NeMo names a library and a type; only Megatron's own types have a known vocabulary.
   void tokenizer() {
     if (find("tokenizer_library") && !is("tokenizer_library", "megatron")) {
       const bool names_type = find("tokenizer_type") && !is("tokenizer_type", "null");
@@ -245,7 +245,7 @@ class DialectReader {
     drop({"activation", "activation_func", "gated_linear_unit"});
   }
 
-  // The argument that the section says, or what follows from the section in its place: others give way.
+  // Sets the argument to the section's own value, else to `value`. Values of other sections give way.
   void settle(const std::string& section, const std::string& name, const std::string& value, int line) {
     std::string word = value;
     for (const NamedArgument& each : arguments_)

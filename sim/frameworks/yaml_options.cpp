@@ -16,7 +16,7 @@ std::string yaml_word(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// The value stands in a command line of the shell, where "[moe_act, layernorm]" and "a b" are lists too.
+// The value becomes part of a shell command, where "[moe_act, layernorm]" and "a b" are lists too.
 void add_words(const std::string& text, std::vector<std::string>& values) {
   const bool is_list = text.starts_with('[') && text.ends_with(']') && text.find('*') == std::string::npos &&
                        text.find_first_of("0123456789") == std::string::npos;

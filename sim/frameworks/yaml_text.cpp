@@ -78,7 +78,7 @@ class YamlConverter {
     return node.IsScalar() ? scalar(node) : Json();
   }
 
-  // What a merge key brings stands behind the map's own keys.
+  // The entries of a merge key stand behind the map's own keys.
   void add_map(const YAML::Node& node, const std::string& pointer, int depth, Json& map) {
     if (depth > kDeepest)
       throw InputError({file_, "", fmt::format("nests at most {} deep", kDeepest), "", ""});
@@ -126,7 +126,7 @@ bool is_product(const std::string& text, std::string& left, std::string& right) 
   return true;
 }
 
-// OmegaConf's, of scalars; a path that begins with a dot begins beside the key.
+// Interpolation of scalars as in OmegaConf. A path that begins with a dot begins beside the key.
 class Interpolation {
  public:
   explicit Interpolation(const Json& root) : root_(root) {}

@@ -1,4 +1,4 @@
-// What does a YAML file say, as JSON, and in which line?
+// Which JSON values does a YAML file hold, and in which lines?
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@ struct YamlText {
   int line(const std::string& pointer) const;  // 0 where it has none
 };
 
-// The first document. Plain words are read as YAML 1.1 readers of Python do (yes and off are booleans, 1_000
-// and 1e-5 numbers), merge keys and aliases are written out, and "${a.b}" becomes the value at that path
-// where the file has one. InputError, with line and column, for what is no YAML, and for a file that becomes
-// larger than any configuration.
+// Reads the first document. Plain words are read as YAML 1.1 readers of Python do: yes and off are booleans,
+// 1_000 and 1e-5 numbers. Merge keys and aliases are written out. "${a.b}" becomes the value at that path
+// where the file has one. InputError, with line and column, for a text that is not YAML. InputError also for
+// a file that becomes larger than any configuration.
 YamlText read_yaml(const std::string& text, const std::string& file);
 
 // "${a.b}" becomes the value at that path, as read_yaml() does it.

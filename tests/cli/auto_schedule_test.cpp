@@ -38,7 +38,7 @@ TEST(AutoSchedule, IsNoSlowerThanTheBestNamedOneAndSaysHowFarFromTheBound) {
         << named;
 }
 
-// Such a step lasts as long as its longest rank from its own begin: less than any bound from the common
+// Without a common begin, a step lasts as long as its longest rank. That is less than any bound from a common
 // begin.
 TEST(AutoSchedule, ProvesNoBoundForRanksThatStepOnTheirOwn) {
   const std::string own = kPlan + "--sync-step off --clip-grad 0 ";

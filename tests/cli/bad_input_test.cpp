@@ -1,5 +1,5 @@
-// Users' mistakes: each gets a message with the rule, the place and the correction, and the promised exit
-// code.
+// Users' mistakes: each gets a message with the rule, the place and the correction. The exit code is the
+// promised one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -33,7 +33,7 @@ std::vector<std::string> execute_with(const std::vector<std::string>& more) {
 struct LongRun {
   std::string trace = temporary_file("trace.json", "");
   std::vector<Process> ranks;
-  // Once it has computed for longer than it takes to begin, or a rank has ended before.
+  // Waits until both ranks have computed for longer than they take to begin, or until one has ended.
   explicit LongRun(const std::string& timeout_s)
       : ranks(start_ranks(execute_with({"--iterations", "100000", "--timeout", timeout_s, "--trace", trace}),
                           2, 2, trace + ".log")) {

@@ -163,7 +163,8 @@ TEST(Execute, RefusesWhatItCannotRunAndNamesTheFlag) {
   EXPECT_THAT(slow.err, HasSubstr("--slow"));
 }
 
-// Its ZeRO-1 and the fp32 copies that its norms read; without either its plans train as others do.
+// Only InternEvo has its kind of ZeRO-1, and fp32 copies that its norms read. Without both, its plans train
+// as others do.
 TEST(Execute, RefusesWhatOnlyInternEvoDoesAndRunsTheRest) {
   const std::string fused = kSmall + "--pp 1 --swiglu-fusion on --adam-fusion on --iterations 1 --warmup 0 ";
   const std::string internevo = fused + "--framework internevo ";

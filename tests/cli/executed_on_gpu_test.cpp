@@ -45,7 +45,7 @@ TEST_P(ExecutedOnGpu, IsPredictedWithinAFewPercent) {
   EXPECT_LT(off / runs, 0.025);
 }
 
-// Their host was ahead of them, as with CUDA graphs.
+// The host was ahead of these GPUs, as with CUDA graphs.
 TEST(ExecutedOnOneGpu, IsPredictedWithinFourPercentFromPublishedTables) {
   std::ifstream file(SOURCE_DIR "/calibrate/data/executed/one_gpu.json");
   const Json executed = Json::parse(file);

@@ -78,7 +78,7 @@ TEST(Plan, FlagsAndListsNarrowTheSearch) {
   }
 }
 
-// Where experts are not spread no library sends rows; where they are it takes whole ones.
+// Without expert parallelism no library dispatches tokens. With it, a library dispatches whole rows.
 TEST(Plan, TakesADispatcherWhereRowsAreSent) {
   const std::string search =
       "plan --model qwen3-30b-a3b --cluster dgx-h200 --gpus 16 --gbs 64 --seq 4096 --zero 1 --pp 1 --cp 1 "

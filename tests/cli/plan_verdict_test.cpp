@@ -130,7 +130,7 @@ TEST(PlanVerdict, TakesTheFastestGroupOfMicrobatches) {
   EXPECT_EQ(held["plans"][0]["plan"]["microbatch_group"], 8);
 }
 
-// The embedding, the modules of multi-token prediction and the head are no layers to move.
+// The embedding, the multi-token prediction (MTP) layers and the head do not move between stages.
 TEST(AutomaticLayers, AreTheModelsAndNoSlowerThanTheListThatShips) {
   const std::string scenario =
       "simulate scenarios/deepseek-v3-1024-h100-ep64.json --engine reference --json ";
@@ -170,7 +170,7 @@ TEST(SimulateVerdict, StartsWithWhatDoesNotFitAndExitsWithThree) {
   EXPECT_EQ(Json::parse(json.out)["memory"]["verdict"], "does not fit");
 }
 
-// The way on that is named is one: with the flags it fits.
+// The suggestion works: with the named flags the plan fits.
 TEST(SimulateVerdict, NamesFlagsWithWhichItFits) {
   const std::string plan = "--model llama3-8b --cluster dgx-h100 --gpus 8 --tp 1 --pp 2 --gbs 32 --seq 8192 ";
   const Outcome refused = run_program("simulate " + plan + "--engine reference");

@@ -23,7 +23,7 @@ std::string temporary_file(const std::string& name, const std::string& text);
 // `flags`, with those of `changes` in place of flags of the same name: a flag that is given twice is refused.
 std::string with(const std::string& flags, const std::string& changes);
 
-// A report of `simulate` as other verbs have it: without the defaults that it assumed and the warnings of them.
+// A report of `simulate` as other verbs print it: without assumed defaults and the warnings about them.
 nlohmann::json without_assumed(nlohmann::json report);
 
 // Replaces each "%/" by the tests' own folder, so that "%/none/x" never exists.

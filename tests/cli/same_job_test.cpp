@@ -124,7 +124,7 @@ TEST(RefusedProcesses, AreTwiceRankZero) {
   }
 }
 
-// Whose run goes on.
+// The run of that other job continues.
 TEST(RefusedProcesses, BelongToAnotherJobAtTheSamePort) {
   const int port = free_port();
   const Process::Variables of_a = {{"TORCHELASTIC_RUN_ID", "a"}}, of_b = {{"TORCHELASTIC_RUN_ID", "b"}};
@@ -189,7 +189,7 @@ class Strangers {
       strangers_.push_back(stranger);
     }
   }
-  // Another byte of the last one again and again.
+  // Sends one more byte on the last connection again and again.
   void drip() {
     dripping_ = std::thread([this] {
       while (talking_ && ::send(strangers_.back(), "x", 1, MSG_NOSIGNAL) == 1)

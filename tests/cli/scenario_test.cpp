@@ -148,7 +148,7 @@ TEST(Scenario, AHostThatWaitsOverlapsNothingUnlessToldTo) {
   EXPECT_NE(both.err.find("overlap_grad_reduce is on"), std::string::npos) << both.err;
 }
 
-// An A100 has 108.
+// An A100 has 108 multiprocessors.
 TEST(Scenario, AProductKeepsAMultiprocessor) {
   const std::string run =
       "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 8 --tp 8 --gbs 8 --sequence-parallel on "
@@ -160,7 +160,7 @@ TEST(Scenario, AProductKeepsAMultiprocessor) {
   EXPECT_NE(all.err.find("from 0 to 107"), std::string::npos) << all.err;
 }
 
-// A layer is 202.4 M multiplications, the head 0.65 of one: 32.65 in all.
+// A layer is 202.4 M multiplications, and the head is 0.65 of a layer: 32.65 layers in all.
 TEST(Scenario, NanotronSplitsLayersAtSharesUnlessTold) {
   const std::string run =
       "simulate --model llama2-7b --cluster dgx-a100-80gb --gpus 16 --pp 4 --gbs 64 --json --framework "

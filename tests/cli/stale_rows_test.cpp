@@ -1,4 +1,4 @@
-// A row of a sweep is kept as long as all that it came from is as it was.
+// A row of a sweep stays valid as long as all of its inputs are unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

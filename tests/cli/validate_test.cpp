@@ -63,7 +63,8 @@ TEST(Validate, SummaryCountsWhatWasPredicted) {
   EXPECT_EQ(published()["summary"]["core"]["n"], core);
 }
 
-// They leave recomputation, microbatches, chunks or heads open: neither a time nor an error, but a band.
+// Some sources do not state recompute, microbatches, model chunks or heads. Such runs have a range of
+// predictions, and neither a single time nor an error.
 TEST(Validate, WhatARunLeavesOpenIsItsBand) {
   int open = 0;
   for (const Json& run : published()["runs"]) {
@@ -139,7 +140,7 @@ TEST(Validate, SharingLinksMakesNoRunFaster) {
 
 // NVIDIA's own pages: runs on A100, on H100, and with unsupported options.
 TEST(Validate, OtherRunsArePredictedToo) {
-  // By the engine that takes an eighth of the time: where links are shared it says up to 7 % less.
+  // The reference engine takes an eighth of the time. Where links are shared, it predicts up to 7 % less.
   const Json other = Json::parse(
       run_program("validate calibrate/data/runs/nemo_runs.jsonl --engine reference --as-stated off --json")
           .out);
@@ -167,16 +168,18 @@ TEST(Validate, OtherRunsArePredictedToo) {
     const bool on_ultra =
         id.ends_with("b300") && !is_of("deepseek") && !is_of("gpt-oss") && !is_of("nemotron3");
     EXPECT_TRUE(!is_of("deepseek") || std::abs(run["error"].get<double>()) < 0.20) << id;
-    // Rows by NCCL over eight nodes, experts of two a rank; two months later it took half the time.
+    // NCCL dispatches tokens over eight nodes, with two experts a rank. Two months later the run took half
+    // the time.
     const bool over_nodes = id == "bridge-26.02-gpt-oss-120b-bf16-b300";
     EXPECT_TRUE(!is_of("gpt-oss") || over_nodes || std::abs(run["error"].get<double>()) < 0.25) << id;
-    // Passes in pairs whose kernels no graph launches: two months later it took half the time without pairs.
+    // Paired passes without CUDA graphs. Two months later the run took half the time without pairs.
     const bool paired = id == "bridge-26.02-qwen3-235b-mx-b300";
-    // Its kernels alone are nearly as long as the step was, and Grace's launches add a point.
+    // The kernels alone take nearly as long as the measured step, and Grace's CPU launch overhead adds a
+    // point.
     const double most_on_ultra = id == "bridge-25.11-qwen3-235b-bf16-gb300" ? 0.17 : 0.16;
     EXPECT_TRUE(!on_ultra || paired || std::abs(run["error"].get<double>()) < most_on_ultra) << id;
     EXPECT_TRUE(!is_of("405b-nvfp4") || std::abs(run["error"].get<double>()) < 0.11) << id;
-    // Two tensor-parallel ranks, no graphs: Grace's launches decide.
+    // Two tensor-parallel ranks, no CUDA graphs: Grace's CPU launch overhead decides.
     const bool launched = is_of("llama3-70b-nvfp4-gb200");
     EXPECT_TRUE(!launched || std::abs(run["error"].get<double>()) < 0.09) << id;
     if (!run["measured_mem_bytes"].is_null()) {

@@ -9,7 +9,7 @@
 namespace rehearse {
 namespace {
 
-// Mixed precision without FSDP is torch.autocast's, and none with tensor or pipeline parallelism.
+// Without FSDP, torch.autocast sets the mixed precision. With tensor or pipeline parallelism there is none.
 TEST(Torchtitan, NamesThePrecisionThatItLacksWithoutFsdp) {
   Plan plan;
   plan.framework = Framework::torchtitan;

@@ -243,8 +243,8 @@ TEST(Chakra, OwnersBroadcastWhatTheyStepped) {
   EXPECT_EQ(types(Framework::deepspeed), "72");
 }
 
-// comm_size is a rank's input. ASTRA-sim's ring gathers with n - 1 messages of that size, and reduces and
-// scatters with n - 1 messages of 1/n of it. Both send as much as NCCL does.
+// comm_size is the input of one rank. ASTRA-sim's ring gathers with n - 1 messages of that size, and reduces
+// and scatters with n - 1 messages of 1/n of it. Both send as much as NCCL does.
 TEST(Chakra, SizesAreThoseOfARanksInput) {
   Plan plan = small_plan(1, 1, 2, 4);
   plan.zero = 1;
@@ -261,7 +261,7 @@ TEST(Chakra, SizesAreThoseOfARanksInput) {
             fmt::format("{:.0f}", parameters * parameter_bytes(made.plan) / plan.dp));
 }
 
-// All operations of a microbatch over all ranks are those that the report counts.
+// The operations of a microbatch, summed over all ranks, equal those of the report.
 TEST(Chakra, OperationsSumToTheModels) {
   const Case made = make_case(small_plan(2, 1, 3), Durations{1e-3, 2e-3, 0, 0, 0});
   double operations = 0;

@@ -1,4 +1,4 @@
-// Behaviour common to all frameworks, and configurations of DeepSpeed as scenarios; data/README.md names the
+// Behaviour common to all frameworks, and configurations of DeepSpeed as scenarios. data/README.md names the
 // samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// Runs in which options count that others leave without effect.
+// The runs differ, because an option without effect in one run may have an effect in another.
 constexpr const char* kRuns[] = {
     "--disable-bias-linear --hidden-size 256 --num-layers 4 --num-attention-heads 4",
     "--bf16 --hidden-size 256 --num-layers 4 --num-attention-heads 4 --group-query-attention",
@@ -49,7 +49,7 @@ std::vector<std::string> values_for(const MegatronOption& option) {
           "sgd",       "*",  "Qwen2", "full",      "GPT2BPETokenizer", "NullTokenizer"};
 }
 
-// With its value the answer is another, in one of the runs at least.
+// Whether the option changes the scenario of at least one run.
 bool counts(const MegatronOption& option) {
   for (const std::string run : kRuns)
     for (const std::string& value : values_for(option)) {

@@ -120,8 +120,8 @@ TEST(ImportMegatron, ReadsAMixtureWithChunksGivenByTheirLayers) {
   EXPECT_EQ(found.model["vocab_size"], 32000);
 }
 
-// core/transformer/transformer_config.py: from two switches, scopes of "full" and "full_iteration", to an
-// implementation and its modules.
+// core/transformer/transformer_config.py: older releases have two switches and the scopes "full" and
+// "full_iteration". Later ones have an implementation and its modules.
 TEST(ImportMegatron, ReadsWhatCudaGraphsHold) {
   const auto plan = [](const std::string& flags) { return megatron(kShape + flags).scenario["plan"]; };
   EXPECT_FALSE(plan("").contains("cuda_graph"));
@@ -288,7 +288,7 @@ TEST(ImportMegatron, ClassifiesEachOption) {
   EXPECT_EQ(fate("--my-own"), "unknown");
 }
 
-// Like a launcher's variables and positional arguments.
+// The user hands in words like a launcher's variables and positional arguments.
 TEST(ImportMegatron, TakesWordsThatTheUserHandsIn) {
   ImportRequest request;
   request.shell.variables = {{"SIZE", "8B"}, {"TP", "2"}};

@@ -14,7 +14,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The form of src/scripts/train of OLMo-core: builders of parts, which main() puts together.
+// A script in the form of OLMo-core's src/scripts/train: builders of parts, which main() puts together.
 std::string script(const std::string& module, const std::string& model = "olmo2_7B",
                    const std::string& settings = "") {
   return "from functools import partial\n"
@@ -227,7 +227,7 @@ TEST(ImportOlmoCore, NamesWhatIsNotCounted) {
   EXPECT_EQ(fate_of(found, "train_module.own_setting"), "unknown");
 }
 
-// A setting of a part of the network has its effect, or is named.
+// A setting of a part of the network has its effect, or a note names it.
 TEST(ImportOlmoCore, NamesEachSettingOfTheNetwork) {
   const auto with = [](const std::string& key, const std::string& value) {
     ImportRequest request = on_gpus(64);
@@ -277,10 +277,10 @@ struct Preset {
   std::int64_t parameters;
 };
 
-// With a vocabulary of 100,352, or Gemma's of 262,208. Counted by the rules of num_params() of OLMo-core's
-// configurations (fa6c5014, nn/transformer/config.py and the parts that it names), apart from biases of a
-// shared expert (smallmoe) and the third norm of a hybrid block (small_hybrid_moe). Published: OLMo 2 1B, 7B,
-// 13B and 32B (tests/model/published_models.json).
+// Parameters with a vocabulary of 100,352, or Gemma's of 262,208. They follow num_params() of OLMo-core's
+// configurations (fa6c5014, nn/transformer/config.py and the parts that it names). Exceptions are the biases
+// of a shared expert (smallmoe) and the third norm of a hybrid block (small_hybrid_moe). Published: OLMo 2
+// 1B, 7B, 13B and 32B (tests/model/published_models.json).
 constexpr Preset kPresets[] = {
     {"olmo2_1M", 2448620},           {"olmo2_14M", 26740864},      {"olmo2_30M", 54792448},
     {"olmo2_60M", 95957376},         {"olmo2_100M", 153117184},    {"olmo2_190M", 267424512},
@@ -319,7 +319,7 @@ TEST(ImportOlmoCore, PresetsHaveTheParametersOfOlmoCore) {
   }
 }
 
-// nGPT's blocks have no norms, and weights that are normalized after each step.
+// nGPT's blocks have no norms. Their weights are normalized after each step.
 TEST(ImportOlmoCore, AsksForANetworkThatItDoesNotRead) {
   const Imported found = read_launch("train.py", script(kSharded, "ngpt_1B"), on_gpus(64));
   EXPECT_TRUE(found.model.is_null());

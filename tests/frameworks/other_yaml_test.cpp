@@ -99,7 +99,7 @@ TEST(ImportVerl, ReadsTheUpdateOfTheActorFromWordsOfAScript) {
   EXPECT_EQ(engine("fsdp").scenario["plan"]["framework"], "fsdp1");
 }
 
-// --- What a second reading of the programs' sources found ---
+// --- Details of the programs' sources ---
 
 std::string mpt(const std::string& of_model, const std::string& others = "") {
   return "max_seq_len: 2048\nmodel:\n  name: mpt_causal_lm\n  d_model: 256\n  n_heads: 4\n" + of_model +
@@ -247,7 +247,7 @@ TEST(ImportVerl, ReadsTheMegatronEngine) {
   EXPECT_EQ(plan["overlap_grad_reduce"], true);
 }
 
-// Keys of the network that were taken for read.
+// Keys of the network that the reader once listed as read without using them.
 TEST(ImportVerl, CountsTheDispatcherAndTheAttentionOfTheNetwork) {
   const auto read = [](const std::string& words) {
     return read_launch("ppo.sh",

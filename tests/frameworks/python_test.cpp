@@ -231,7 +231,7 @@ TEST(ImportPython, ReadsARecipeOfNemo2) {
               HasSubstr("begins with a configuration that another file makes"));
 }
 
-// Settings of NeMo 2 and of converters that were left out without a word.
+// Settings of NeMo 2 and of converters that the reader once ignored without a note.
 TEST(ImportPython, NamesEachSettingOfARecipe) {
   ImportRequest request;
   request.shell.arguments = {"f"};

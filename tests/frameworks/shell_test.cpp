@@ -1,4 +1,4 @@
-// Which flags reach the command that trains: scripts are evaluated as far as their text decides.
+// Which flags reach the command that trains? Scripts are evaluated as far as their text decides.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

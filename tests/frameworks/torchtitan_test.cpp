@@ -105,7 +105,8 @@ TEST(ImportTorchtitan, ItsAllToAllIsARing) {
   EXPECT_EQ(exchange("allgather"), "allgather");
 }
 
-// torchtitan looks at it with tensor parallelism alone, and then needs the model compiled.
+// torchtitan reads enable_async_tensor_parallel only with tensor parallelism, and then needs a compiled
+// model.
 TEST(ImportTorchtitan, AsynchronousTensorParallelismIsCompiled) {
   const auto text = [](int tp, bool compiled) {
     return fmt::format(
@@ -125,8 +126,8 @@ Json stages_of(const std::string& keys, std::int64_t layers) {
       .scenario["plan"];
 }
 
-// 32 layers, embedding and head are 34 places: 9, 9, 8 and 8, and the first and the last stage have a layer
-// less.
+// 32 layers, embedding and head take 34 places: 9, 9, 8 and 8. The first and the last stage have one layer
+// fewer.
 TEST(ImportTorchtitan, CutsStagesAsItDoes) {
   Json plan = stages_of("", 32);
   EXPECT_EQ(plan["layers_per_stage"], Json({8, 9, 8, 7}));

@@ -16,7 +16,7 @@ Model small_model(int layers = 8);
 
 Plan small_plan(int pp, int vpp, int microbatches, int dp = 1);
 
-// Seconds of each op; of a message the sender's op is asked.
+// Seconds of each op; a message takes the seconds of the sender's op.
 using Seconds = std::function<double(const Op&)>;
 
 // Longest path through the tasks: every op as early as its waits allow.

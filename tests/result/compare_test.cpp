@@ -267,7 +267,8 @@ std::size_t times_found(const std::string& text, const std::string& word) {
   return found;
 }
 
-// A forward of 1 s is as wide in all panels, though the steps are not as long; axis and legend stand once.
+// A forward of 1 s is equally wide in all panels, although the steps differ in length. Axis and legend stand
+// once.
 TEST(DrawPipelines, ShareOneScaleOfTime) {
   const Case a = slower_backward(), b = faster_backward();
   const std::string all = draw_pipelines({{"predicted", a.timeline, a.schedule, a.report},

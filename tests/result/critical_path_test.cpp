@@ -136,7 +136,7 @@ TEST(CriticalPath, ExposesTheMessagesThatFillAndDrain) {
   EXPECT_EQ(report.time.bubble, 0);
 }
 
-// One rank is heavier than the others: its time is the path's, and not its neighbour's wait.
+// One rank is heavier than the others. Its time lies on the path; its neighbour's wait does not.
 TEST(CriticalPath, LiesOnTheRankThatSetsThePace) {
   const Plan plan = small_plan(4, 1, 16);
   const Schedule schedule = full_schedule(plan);
@@ -183,7 +183,7 @@ TEST(CriticalPath, OfOverlappingSpansStillSumsToTheStep) {
   EXPECT_NEAR(time.time.sum(), made.timeline.end(), 1e-12);
 }
 
-// Lists that ended early, as those of a run that failed.
+// Op lists that end early, as those of a failed run.
 TEST(CriticalPath, OfListsCutShortIsFound) {
   const Plan plan = small_plan(2, 1, 4);
   Case made = make_case(plan, Durations{1, 2, 0.1, 0, 0});
@@ -210,7 +210,7 @@ TEST(CriticalPath, WithoutASynchronousStepIsTheLongestRanks) {
   for (const RankShares& rank : report.ranks) EXPECT_NEAR(rank.time.sum(), report.step_time_s, 1e-9);
 }
 
-// A reduction beside the backward pass is exposed as far as nothing is computed meanwhile.
+// A reduction concurrent with the backward pass is exposed only while nothing is computed.
 TEST(CriticalPath, HidesWhatItsRankComputesBeside) {
   Plan plan = small_plan(1, 1, 1, 2);
   const Report report = make_case(plan, Durations{1, 2, 0, 3, 0}).report;

@@ -34,8 +34,8 @@ TEST(KnownErrors, AreLargerForAProfileThatWasCarriedOver) {
   EXPECT_GT(errors_of("h200-sxm", "dgx-h200").products, errors_of("h100-sxm", "dgx-h100").products);
 }
 
-// The rule of carrying over, tried where both GPUs were measured: each GEMM keeps its share of the
-// roofline of the best rates.
+// A profile is carried over from one GPU to another. By this rule each GEMM keeps its share of the roofline
+// of the best rates. Both GPUs were measured, which tests the rule.
 TEST(KnownErrors, OfCarryingA100OverToH100AreThoseThatAreCounted) {
   const auto table = [](const char* name) {
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, double> seconds;
@@ -61,7 +61,8 @@ TEST(KnownErrors, OfCarryingA100OverToH100AreThoseThatAreCounted) {
   EXPECT_NEAR(errors[errors.size() * 9 / 10], 0.21, 0.01);
 }
 
-// The same by data sheets' peaks and bandwidths, as a profile is carried over to another cluster's GPU.
+// The same test with peaks and bandwidths of data sheets, which carry a profile over to another cluster's
+// GPU.
 TEST(KnownErrors, OfCarryingA100OverByPeaksAreThoseThatAreCounted) {
   const Profile a100 = read_profile("a100-sxm-80gb"), h100 = read_profile("h100-sxm");
   const Gpu gpu = read_cluster("dgx-h100").gpu;

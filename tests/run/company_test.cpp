@@ -23,7 +23,7 @@ Experiment halves(int microbatches) {
   return experiment;
 }
 
-// All kernels of passes twice as slow beside the other rank.
+// All kernels of passes take twice as long while the other rank computes.
 Experiment in_company_of_one(int microbatches) {
   Experiment experiment = halves(microbatches);
   experiment.profile.measurement.emplace();
@@ -35,7 +35,7 @@ Experiment in_company_of_one(int microbatches) {
   return experiment;
 }
 
-// Passes of rank 0 and 1 in their order, each as given.
+// A timeline of the given passes of ranks 0 and 1, in their order.
 Timeline timeline_of(const Schedule& schedule, const std::vector<std::vector<Span>>& passes) {
   Timeline timeline;
   for (std::size_t rank = 0; rank < passes.size(); ++rank) {
@@ -66,7 +66,7 @@ TEST(ConcurrentLoad, OfRanksThatTakeTurnsCostsNothing) {
               run_iteration(halves(1)).report.step_time_s, 1e-12);
 }
 
-// Two stages of m microbatches: m of m + 1 slots each, of which m - 1 beside the other.
+// Two stages of m microbatches: each computes in m of m + 1 slots, and in m - 1 of them with the other.
 TEST(ConcurrentLoad, OfManyMicrobatchesSlowsAlmostAll) {
   const double alone = run_iteration(halves(32)).report.step_time_s;
   const double beside = run_iteration(in_company_of_one(32)).report.step_time_s;

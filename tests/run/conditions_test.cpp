@@ -125,7 +125,7 @@ struct Blocked {
 };
 class FoldedFabric : public testing::TestWithParam<Blocked> {};
 
-// Where every leaf switch holds the same, all see the same traffic and folding loses nothing.
+// Where all leaf switches hold equal ranks, all see the same traffic and folding loses nothing.
 TEST_P(FoldedFabric, GivesTheUnfoldedStepTimeWhereLeavesAreAlike) {
   const Blocked& shape = GetParam();
   Case what = small_case(shape.tp, shape.dp, shape.pp);

@@ -1,4 +1,4 @@
-// Runs a simulation in a child process, because SimGrid allows one engine a process: a test can then run
+// Runs a simulation in a child process, because SimGrid allows one engine per process. A test can then run
 // many.
 #pragma once
 

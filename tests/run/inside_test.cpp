@@ -75,7 +75,8 @@ TEST(ContendedOps, OnLinksOfTheirOwnTheyTakeWhatTheyArePricedAt) {
   EXPECT_NEAR(ops.ends()[1], 2, 1e-9);
 }
 
-// The slowest member of a group sets its price; another's own link could carry its part in half of that.
+// The slowest member of a group sets its price. Another member's own link could carry its part in half that
+// time.
 TEST(ContendedOps, OnWiderLinksTheyTakeNoLessThanTheyArePricedAt) {
   TwoOps ops;
   ops.op(0, 1, 1, 0, 0, 8);
@@ -184,7 +185,7 @@ TEST(ContendedOps, ASlowNvlinkSlowsTheTensorParallelismOfItsGroup) {
   EXPECT_NEAR(alone_s(plan, small_cluster(8, 8), CommGroup::tensor, slow), 2, 1e-9);
 }
 
-// Mixtral with experts over eight nodes, and gradients reduced meanwhile.
+// Mixtral with experts over eight nodes; gradients are reduced meanwhile.
 Experiment mixtral(bool overlap) {
   Experiment experiment;
   experiment.model = read_model("mixtral-8x7b");

@@ -57,7 +57,7 @@ TEST(Iteration, PaddingTheVocabularyOfGpt2IsWorthAQuarterOfAStepOnA100) {
   EXPECT_LT(odd.step_time_s, 1.40 * padded.step_time_s);
 }
 
-// OLMo 2's norms need the other ranks' heads, Cohere's do not.
+// OLMo 2's norms need the other ranks' heads; Cohere's do not.
 TEST(Iteration, NamesTheAllReduceOfNormsOverAllHeads) {
   Experiment experiment = replicas("llama3-8b", 1);
   experiment.model.layers = 2;

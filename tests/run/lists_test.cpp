@@ -90,8 +90,7 @@ TEST(Lists, AreNotGatheredAheadOfAWeightThatIsAllThatMayBeHeld) {
   }
 }
 
-// A gather that runs by itself takes its copies along: told to gather nothing ahead, they are not waited for
-// once more.
+// An isolated gather includes its copies. Without prefetch, the pass does not wait for them a second time.
 TEST(Lists, CountTheCopiesOfAGatherOnce) {
   const Profile profile = read_profile("a100-sxm-80gb");
   const Cluster cluster = read_cluster("selene");

@@ -76,7 +76,7 @@ TEST(OwnersLoads, BroadcastOneAfterTheOtherInANode) {
   EXPECT_NEAR(run.alone_s(OpKind::unshard), expected, kLastByte);
 }
 
-// Two NICs of 10 GB/s a node carry the ring; the owner of nothing says nothing.
+// Two NICs of 10 GB/s a node carry the ring; a rank that owns nothing sends nothing.
 TEST(OwnersLoads, BroadcastThroughTheNicsAcrossNodes) {
   const Prepared run(owners_plan(4), cluster_of(2, 2), flat_profile(), sizes_of({7e6, 5e6, 4e6, 0}));
   const double expected = ring_s(7e6, 5e-6, 20e9) + ring_s(5e6, 5e-6, 20e9) + ring_s(4e6, 5e-6, 20e9);
@@ -195,8 +195,8 @@ TEST(InternEvo, ReportOfSeveralGroupsScattersSumsAndBroadcasts) {
   EXPECT_EQ(line(run.report, "broadcast").calls, 8);
 }
 
-// Weight and gradient completely; the optimizer's copy of the gradient, master weight and moments of a table,
-// which is more than an even share.
+// Each rank has all weights and gradients. The busiest owner has the optimizer's copy of the gradient, the
+// master weight and the moments of a table, which is more than an even share.
 TEST(InternEvo, HoldsTheBusiestOwnersState) {
   const RankMemory memory = run_iteration(internevo(128)).report.memory[0];
   const double owned = 32000 * 4096;
@@ -206,7 +206,7 @@ TEST(InternEvo, HoldsTheBusiestOwnersState) {
   EXPECT_DOUBLE_EQ(memory.optimizer_bytes, 16 * owned);
 }
 
-// Nobody steps less than a table where one is more than an even share.
+// Where one table is more than an even share, the optimizer step takes at least as long as that table's.
 TEST(InternEvo, StepDoesNotGetShorterThanThatOfTheLargestParameter) {
   const auto step_s = [](int dp) { return prepare(internevo(dp)).prices.times.step[0].optimizer; };
   EXPECT_LT(step_s(8), 0.51 * step_s(4));

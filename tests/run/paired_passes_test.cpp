@@ -1,4 +1,4 @@
-// Exchanges of experts beside another microbatch's pass.
+// Expert all-to-alls that are concurrent with another microbatch's pass.
 #include <gtest/gtest.h>
 
 #include "cases.h"
@@ -9,7 +9,7 @@
 namespace rehearse {
 namespace {
 
-// Mixtral's layers over the eight experts' ranks of a node, without waits of the host.
+// Mixtral's layers over the eight expert-parallel ranks of a node, without CPU launch overhead.
 Experiment mixtral(int microbatches, bool pairs) {
   Experiment experiment = replicas("mixtral-8x10m", 8);
   experiment.plan.ep = 8;
@@ -60,7 +60,7 @@ TEST(PairedPasses, PhasesAddUpToThePass) {
   EXPECT_GT(backward.experts, forward.experts);
 }
 
-// Over two nodes, without other traffic: a hidden exchange still crosses the links, and costs no more.
+// Over two nodes, without other traffic: a hidden all-to-all still crosses the links, and costs no more.
 TEST(PairedPasses, TakeNoLongerInTheSimulatorWhereNothingContends) {
   const auto step = [](Engine engine) {
     return in_child([engine] {

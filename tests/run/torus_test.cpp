@@ -1,4 +1,4 @@
-// On links that have a rate of their own lie the bytes of a message, whatever its NIC takes for them.
+// Links with a rate of their own carry the bytes of a message, however long its NIC takes.
 #include <gtest/gtest.h>
 
 #include "cases.h"
@@ -50,7 +50,7 @@ double torus_step_s(const Plan& plan, const TorusRates& rates, const MessageSize
 
 class TorusLinks : public testing::TestWithParam<TorusRates> {
  protected:
-  // The NIC at the rate that it reaches, or the link at its own.
+  // The slower of the NIC at its effective rate and the link at its own rate.
   static double slowest_s(double bytes) {
     return std::max(bytes / (kTorusEfficiency * GetParam().nic), bytes / GetParam().link);
   }

@@ -96,7 +96,7 @@ TEST(ZeroMemory, Bf16OptimizerKeepsBothGradientsWhole) {
   EXPECT_EQ(held_state(1, 0, plan).total(), 2 + 4 + 2 + 12.0 / 4);
 }
 
-// And DistributedDataParallel's buckets hold them once more; ZeRO-1 goes without it.
+// DistributedDataParallel's buckets hold the gradients once more; ZeRO-1 does without these buckets.
 TEST(ZeroMemory, NanotronKeepsBothGradientsAndWithoutZeroTheBucketsWhole) {
   Plan plan;
   plan.recipe = Recipe::nanotron;
@@ -184,7 +184,7 @@ TEST(Zero, BesideExpertsAndContextFoldedRunsEqualUnfoldedOnes) {
   }
 }
 
-// But for each message's last byte: bytes on the wire are whole.
+// The times are equal except for each message's last byte, because bytes on the wire are whole.
 TEST(Zero, FoldedRunsEqualUnfoldedOnes) {
   for (const int shard : {0, 8}) {
     for (const int zero : {1, 2, 3}) {

@@ -59,7 +59,10 @@ PythonFile::PythonFile(const std::string& text, const std::string& file, const S
 }
 
 void PythonFile::read(const std::string& text, const std::string& file, bool own) {
-  const std::vector<PythonLine> lines = python_lines(text, file);
+  std::vector<PythonLine> lines = python_lines(text, file);
+  if (file.empty())  // no line of the user's script
+    for (PythonLine& each : lines)
+      for (PythonToken& token : each.tokens) token.line = 0;
   for (std::size_t at = 0; at < lines.size();) {
     const PythonTokens& tokens = lines[at].tokens;
     const bool names = lines[at].indent == 0 && tokens.size() > 2;

@@ -20,7 +20,7 @@ Decided both(Decided a, Decided b);
 // "".
 std::string unset_name(const ShellText& text);
 
-// What stands in [ ] or [[ ]], with variables written out. `patterns`: a right side is one, as in [[ ]].
+// Decides the words between [ ] or [[ ]], with variables written out. `patterns`: a right side is one, as in [[ ]].
 Decided shell_condition(const std::vector<ShellText>& words, bool patterns);
 
 // As `case` compares a word with a pattern.

@@ -24,7 +24,7 @@ bool is_among(const List& list, const std::string& word) {
   return std::ranges::find(list, word) != std::end(list);
 }
 
-// These commands are taken to succeed: a command behind // Taken to succeed: what stands behind && of them runs.// Taken to succeed: what stands behind && of them runs. runs.
+// These commands are taken to succeed, so a command behind && runs.
 constexpr std::array kSucceed = {"cd",     "pushd", "popd", "mkdir", "export", "source", ".",
                                  "set",    "echo",  "rm",   "cp",    "mv",     "touch",  "chmod",
                                  "pip",    "pip3",  "git",  "sleep", "wait",   "module", "conda",

@@ -218,7 +218,8 @@ TEST(Price, OfLogSoftmaxIsWhatAnA100Took) {
 TEST(Price, OfMetricsIsTheirCastAndLogSoftmax) {
   const Cluster cluster = test::dgx_a100();
   Work work = small_work();
-  work.blocks[0].tensors.push_back({"logits", TensorRole::activation, 1e9, 2});
+  work.blocks[0].tensors.push_back({"scores of words", TensorRole::activation, 1e9, 2});
+  work.blocks[0].tensors.back().use = TensorUse::logits;
   Plan plan = two_stages(8);
   const auto backward_s = [&] {
     return price(work, plan, cluster, small_profile()).times.stages[0].backward_weight.compute;

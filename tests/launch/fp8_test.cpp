@@ -307,8 +307,11 @@ TEST(Fp8, OutputLayerMultipliesBf16) {
 }
 
 TEST(Fp8, MasksOfDropoutAreNone) {
-  EXPECT_EQ(type_of({"attention_residual_mask", TensorRole::activation, 8, 1}, Precision::fp8), Type::uint8);
-  EXPECT_EQ(type_of({"attention_residual_mask", TensorRole::activation, 8, 1}, Precision::bf16), Type::uint8);
+  Tensor mask{"bits", TensorRole::activation, 8, 1};
+  EXPECT_EQ(type_of(mask, Precision::fp8), Type::fp8_e4m3) << "by its use, not by its size";
+  mask.use = TensorUse::mask;
+  for (const Precision precision : {Precision::fp8, Precision::bf16})
+    EXPECT_EQ(type_of(mask, precision), Type::uint8);
 }
 
 TEST(Fp8, IsRefusedByTheCpu) {

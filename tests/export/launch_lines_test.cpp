@@ -99,6 +99,18 @@ TEST(Megatron, HasNoWordsForSomePlans) {
   EXPECT_EQ(megatron_flags(model, plan).text, "");
 }
 
+TEST(Megatron, SaysThatItHasNoWordsForImages) {
+  Model model = read_model("llama3-8b");
+  model.towers.emplace_back().is_known = true;
+  Plan plan;
+  plan.images = 2;
+  plan.image_tokens = 256;
+  EXPECT_THAT(megatron_flags(model, plan).unsaid,
+              ::testing::AllOf(Contains("images"), Contains("image_tokens")));
+  plan.images = 0;
+  EXPECT_THAT(megatron_flags(model, plan).unsaid, Not(Contains("images")));
+}
+
 TEST(DeepSpeed, BatchIsMicrobatchTimesAccumulationTimesReplicas) {
   Plan plan;
   plan.dp = 64;

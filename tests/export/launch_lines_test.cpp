@@ -105,8 +105,7 @@ TEST(Megatron, SaysThatItHasNoWordsForImages) {
   Plan plan;
   plan.images = 2;
   plan.image_tokens = 256;
-  EXPECT_THAT(megatron_flags(model, plan).unsaid,
-              ::testing::AllOf(Contains("images"), Contains("image_tokens")));
+  EXPECT_THAT(megatron_flags(model, plan).unsaid, Contains("image_tokens"));
   plan.images = 0;
   EXPECT_THAT(megatron_flags(model, plan).unsaid, Not(Contains("images")));
 }

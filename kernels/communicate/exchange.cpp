@@ -12,8 +12,6 @@ namespace rehearse::kernels {
 
 namespace {
 
-constexpr int kAskMilliseconds = 20;
-
 bool must_wait() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }

@@ -49,7 +49,6 @@ bool MessageSocket::flush() {
 }
 
 void MessageSocket::send(const std::string& text, const Deadline& deadline) {
-  constexpr int kAskMilliseconds = 20;
   put(text);
   while (!flush()) {
     if (deadline.has_passed()) throw DeviceError("another rank takes no messages");

@@ -10,6 +10,9 @@
 
 namespace rehearse::kernels {
 
+// How often a thread that waits for a socket checks its deadline and the other ranks.
+inline constexpr int kAskMilliseconds = 20;
+
 class Socket {
  public:
   Socket() = default;

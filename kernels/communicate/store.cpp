@@ -65,7 +65,6 @@ Store::~Store() {
 }
 
 void Store::listen() {
-  constexpr int kAskMilliseconds = 20;
   std::string reason;
   try {
     while (true) {

@@ -86,13 +86,29 @@ Json PythonRun::method_of_map(const Json& map, const std::string& key,
     const Json none, fallback = arguments.size() > 1 ? arguments[1].value : none;
     return objects_.at(map, arguments[0].value, &fallback);
   }
-  if (key != "update") return python_unknown(key + "()");
+  PythonObject& object = *objects_.of(map);
+  const bool has_key = !arguments.empty() && arguments[0].value.is_string();
+  const std::string name = has_key ? arguments[0].value.get<std::string>() : kPythonSpread;
+  const Json open = python_unknown(key + "()");
+  if (key == "clear" && !is_open_) object.fields.clear();
+  if (key == "clear" || key == "popitem") return object.fields[kPythonSpread] = open;
+  if (key == "pop") {
+    const Json taken = objects_.at(map, has_key ? Json(name) : open);
+    if (has_key && !is_open_) object.fields.erase(name);
+    if (!has_key || is_open_) object.fields[name] = open;
+    return taken;
+  }
+  if (key == "setdefault") {
+    if (!has_key || is_open_) return object.fields[name] = open;
+    return object.fields.emplace(name, arguments.size() > 1 ? arguments[1].value : Json()).first->second;
+  }
+  if (key != "update") return open;
   std::vector<PythonArgument> fields = arguments;
   for (PythonArgument& each : fields)
     if (each.name.empty()) each.name = kPythonSpread;
   const Json made = objects_.make(fields, line);
   const PythonObject changes = *objects_.of(made);
-  for (const auto& [name, each] : changes.fields) objects_.of(map)->fields[name] = each;
+  for (const auto& [field, each] : changes.fields) objects_.of(map)->fields[field] = is_open_ ? open : each;
   return nullptr;
 }
 
@@ -158,6 +174,12 @@ Json PythonRun::call_by_name(const std::string& name, const std::vector<PythonAr
   if (last == "partial") return objects_.make(arguments, line, kPartial);
   if (name == "replace" || last == "deepcopy" || name == "dataclasses.replace" || name == "copy.copy")
     return objects_.copy(arguments, line);
+  if (name == "setattr" && arguments.size() == 3 && arguments[1].value.is_string() &&
+      objects_.of(arguments[0].value) != nullptr) {
+    const Json found = is_open_ ? python_unknown(fmt::format("if_of_line_{}", line)) : arguments[2].value;
+    objects_.set_at(arguments[0].value, arguments[1].value, found, line);
+    return nullptr;
+  }
   if (name == "getattr" && arguments.size() > 1 && arguments[1].value.is_string())
     return attribute(arguments[0].value, arguments[1].value.get<std::string>());
   if (const Json known = python_builtin(name, arguments); !known.is_discarded()) return known;
@@ -168,7 +190,8 @@ Json PythonRun::call_by_name(const std::string& name, const std::vector<PythonAr
 // Makes an object, with the defaults of a class that the file defines.
 Json PythonRun::made_of_class(const std::string& name, const std::vector<PythonArgument>& arguments,
                               int line) {
-  const auto known = file_.classes_.find(last_steps_of(name, 1));
+  const std::string type = last_steps_of(name, 1);
+  const auto known = file_.classes_.find(type);
   if (known == file_.classes_.end() || deep_ >= kDeepestCall) return objects_.make(arguments, line, name);
   std::vector<PythonArgument> named, fallback;
   std::size_t position = 0;
@@ -176,6 +199,7 @@ Json PythonRun::made_of_class(const std::string& name, const std::vector<PythonA
   for (PythonArgument& each : objects_.spread(arguments)) {
     if (each.name.empty() && position < known->second.fields.size())
       each.name = known->second.fields[position++].first;
+    if (each.name.empty() && file_.functions_.contains(type + ".__init__")) continue;
     is_open = is_open || each.name == kPythonSpread;
     named.push_back(std::move(each));
   }
@@ -186,8 +210,13 @@ Json PythonRun::made_of_class(const std::string& name, const std::vector<PythonA
   }
   --deep_;
   const Json made = objects_.make(merged(std::move(fallback), named), line, name);
-  const auto after = file_.functions_.find(last_steps_of(name, 1) + ".__post_init__");
-  if (after != file_.functions_.end()) invoke(after->second, {{"", made}});
+  std::vector<PythonArgument> self = {{"", made}};
+  if (const auto after = file_.functions_.find(type + ".__post_init__"); after != file_.functions_.end())
+    invoke(after->second, self);
+  if (const auto begin = file_.functions_.find(type + ".__init__"); begin != file_.functions_.end()) {
+    self.insert(self.end(), arguments.begin(), arguments.end());
+    invoke(begin->second, self);
+  }
   return made;
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/utf8.h"
+#include "frameworks/python_builtins.h"
 #include "frameworks/python_operators.h"
 
 namespace rehearse {
@@ -12,14 +12,6 @@ namespace rehearse {
 namespace {
 
 constexpr int kDeepest = 60;
-
-// The beginning of a text, with no letter cut in two.
-std::string shown(const std::string& text) {
-  constexpr std::size_t kShown = 60;
-  std::string begin = text.substr(0, kShown);
-  while (!is_utf8(begin)) begin.pop_back();
-  return begin;
-}
 
 Json number_of(std::string text) {
   std::erase(text, '_');
@@ -51,11 +43,20 @@ class PythonReader {
       if (holds == 0) value = other;
       if (holds < 0) value = python_unknown("if");
     }
+    if (!ends() && !ends_value(tokens_[at_])) return give_up();
     --depth_;
     return value;
   }
 
  private:
+  // Behind an operator that is not read, the value is not known.
+  static bool ends_value(const PythonToken& token) {
+    static constexpr std::array kOps = {",", ":", ")", "]", "}", "="};
+    static constexpr std::array kWords = {"for", "if", "else", "async"};
+    return std::ranges::any_of(kOps, [&](const char* each) { return token.is(each); }) ||
+           std::ranges::any_of(kWords, [&](const char* each) { return token.is_word(each); });
+  }
+
   bool ends() const { return at_ >= tokens_.size(); }
   bool op(const char* text) const { return !ends() && tokens_[at_].is(text); }
   bool word(const char* text) const { return !ends() && tokens_[at_].is_word(text); }
@@ -119,15 +120,41 @@ class PythonReader {
     return word("not") ? (++at_, "is not") : "is";
   }
 
+  // "a < b < c" is "a < b and b < c".
   Json comparison() {
-    Json value = sum();
+    Json left = united(), value = left;
+    bool is_first = true;
     for (std::string op = comparator(); !op.empty(); op = comparator()) {
-      const Json other = sum();
+      const Json right = united();
       const bool differs = op == "!=" || op == "is not";
-      if (op == "==" || op == "is" || differs)
-        value = python_inverted(same(value, other), differs);
-      else
-        value = python_compared(value, op, other);
+      const bool is_same = op == "==" || op == "is" || differs;
+      const Json holds =
+          is_same ? python_inverted(same(left, right), differs) : python_compared(left, op, right);
+      if (is_first || value == true || holds == false) value = holds;
+      left = right;
+      is_first = false;
+    }
+    return value;
+  }
+
+  // "map | map". Other values have no such operator that is read.
+  Json united() {
+    Json value = shifted();
+    while (op("|")) {
+      const int line = tokens_[at_++].line;
+      const Json other = shifted();
+      const bool are_objects = is_python(value, kPythonReference) && is_python(other, kPythonReference);
+      value = are_objects ? scope_.map({{kPythonSpread, value}, {kPythonSpread, other}}, line)
+                          : python_unknown(python_text(value) + "|" + python_text(other));
+    }
+    return value;
+  }
+
+  Json shifted() {
+    Json value = sum();
+    while (op("<<") || op(">>")) {
+      const std::string each = tokens_[at_++].text;
+      value = python_computed(value, each, sum());
     }
     return value;
   }
@@ -167,7 +194,13 @@ class PythonReader {
   Json parts() {
     Json value = atom();
     for (;;) {
-      if (op(".") && at_ + 1 < tokens_.size()) {
+      const bool is_method =
+          value.is_string() && op(".") && at_ + 2 < tokens_.size() && tokens_[at_ + 2].is("(");
+      if (is_method) {
+        const std::string name = tokens_[at_ + 1].text;
+        at_ += 3;
+        value = python_text_method(value.get<std::string>(), name, entries(")", false));
+      } else if (op(".") && at_ + 1 < tokens_.size()) {
         value = scope_.attribute(value, tokens_[at_ + 1].text);
         at_ += 2;
       } else if (op("(")) {
@@ -338,33 +371,6 @@ class PythonReader {
 };
 
 }  // namespace
-
-bool is_python(const Json& value, const char* kind) {
-  return value.is_object() && value.size() == 1 && value.contains(kind);
-}
-
-Json python_unknown(const std::string& text) {
-  return {{kPythonUnknown, shown(text)}};
-}
-
-std::string python_text(const Json& value) {
-  if (is_python(value, kPythonUnknown)) return value[kPythonUnknown].get<std::string>();
-  if (is_python(value, kPythonName)) {
-    const std::string text = value[kPythonName].get<std::string>();
-    const std::size_t slash = text.starts_with('.') ? text.find('/') : std::string::npos;
-    return slash == std::string::npos ? text : "." + text.substr(slash + 1);
-  }
-  if (is_python(value, kPythonReference)) return "object";
-  return shown(value.is_string() ? value.get<std::string>() : value.dump());
-}
-
-int python_truth(const Json& value) {
-  if (value.is_null()) return 0;
-  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
-  if (value.is_number()) return value.get<double>() != 0 ? 1 : 0;
-  if (value.is_string() || value.is_array()) return value.empty() || value == "" ? 0 : 1;
-  return is_python(value, kPythonReference) ? 1 : -1;
-}
 
 Json python_value(const std::vector<PythonToken>& tokens, std::size_t& at, const PythonScope& scope) {
   return PythonReader(tokens, at, scope).expression();

@@ -6,19 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_reader.h"
+#include "frameworks/python_operators.h"
 #include "frameworks/python_tokens.h"
 
 namespace rehearse {
-
-inline constexpr const char* kPythonReference = "#";  // {"#": 3}, an object
-inline constexpr const char* kPythonName = "@";       // {"@": "torch.float32"}, of another module
-inline constexpr const char* kPythonUnknown = "?";    // {"?": "a // b"}, as it stands
-inline constexpr const char* kPythonSpread = "**";    // the name of an argument "*x" or "**x"
-
-bool is_python(const Json& value, const char* kind);
-Json python_unknown(const std::string& text);
-std::string python_text(const Json& value);
 
 struct PythonArgument {
   std::string name;  // "" by position; kPythonSpread of "*x" and "**x"
@@ -40,8 +31,5 @@ struct PythonScope {
 
 // Reads from `at` on, and moves it behind the expression.
 Json python_value(const std::vector<PythonToken>& tokens, std::size_t& at, const PythonScope& scope);
-
-// Whether a value that is no object counts as true: 1, 0, or -1 where that is not known.
-int python_truth(const Json& value);
 
 }  // namespace rehearse

@@ -1,6 +1,10 @@
 #include "frameworks/python_values.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+
+#include "base/error.h"
 
 namespace rehearse {
 
@@ -12,13 +16,9 @@ std::vector<PythonLine> python_block(const std::vector<PythonLine>& lines, std::
   return body;
 }
 
-std::size_t python_head_end(const PythonTokens& tokens) {
-  const std::size_t colon =
-      python_outside_brackets(tokens, 0, [](const PythonToken& each) { return each.is(":"); });
-  return std::min(tokens.size(), colon + 1);
-}
-
 namespace {
+
+constexpr std::size_t kMaxInherited = 20'000;  // fields and functions of all classes
 
 // "def f(a, b: int = 1, *c, d, **rest):", one parameter after the other.
 PythonFunction signature(const PythonTokens& tokens) {
@@ -67,7 +67,8 @@ void PythonFile::read(const std::string& text, const std::string& file, bool own
     const PythonTokens& tokens = lines[at].tokens;
     const bool names = lines[at].indent == 0 && tokens.size() > 2;
     if (names && tokens[0].is_word("class")) {
-      read_class(tokens[1].text, python_block(lines, at));
+      const PythonTokens head = tokens;
+      read_class(head, python_block(lines, at));
     } else if (names && tokens[0].is_word("def") && tokens.size() > 3) {
       PythonFunction function = signature(tokens);
       function.body = python_block(lines, at);
@@ -79,8 +80,32 @@ void PythonFile::read(const std::string& text, const std::string& file, bool own
   }
 }
 
-void PythonFile::read_class(const std::string& name, const std::vector<PythonLine>& body) {
-  PythonClass& known = classes_[name] = {};
+// "class Name(Base, ...)" begins with the fields and functions of the bases that are read.
+void PythonFile::inherit(const PythonTokens& head, PythonClass& known) {
+  const std::string& name = head[1].text;
+  for (std::size_t at = 3; at < head.size() && !head[at].is(")"); ++at) {
+    const std::string base = head[at].text + ".";
+    const auto from = classes_.find(head[at].text);
+    if (from == classes_.end() || head[at].text == name || head[at - 1].is("=")) continue;
+    inherited_ += from->second.fields.size();
+    if (inherited_ > kMaxInherited)
+      throw InputError({file_, fmt::format("line {}", head[0].line),
+                        fmt::format("classes inherit at most {} fields and functions", kMaxInherited), "",
+                        ""});
+    known.fields.insert(known.fields.end(), from->second.fields.begin(), from->second.fields.end());
+    std::vector<PythonFunction> functions;
+    for (auto each = functions_.lower_bound(base); each != functions_.end() && each->first.starts_with(base);
+         ++each)
+      functions.push_back(each->second);
+    inherited_ += functions.size();
+    for (PythonFunction& each : functions) functions_.emplace(name + "." + each.name, std::move(each));
+  }
+}
+
+void PythonFile::read_class(const PythonTokens& head, const std::vector<PythonLine>& body) {
+  const std::string& name = head[1].text;
+  PythonClass known;
+  inherit(head, known);
   PythonFunction::Bound first = PythonFunction::Bound::to_object;
   for (std::size_t at = 0; at < body.size();) {
     const PythonTokens& tokens = body[at].tokens;
@@ -98,13 +123,19 @@ void PythonFile::read_class(const std::string& name, const std::vector<PythonLin
     } else if (tokens.size() > 2 && tokens[0].kind == PythonToken::Kind::name && tokens[1].is(":")) {
       const std::size_t equals =
           python_outside_brackets(tokens, 2, [](const PythonToken& each) { return each.is("="); });
-      known.fields.emplace_back(tokens[0].text, PythonTokens());
+      PythonTokens value;
       if (equals + 1 < tokens.size())
-        known.fields.back().second.assign(tokens.begin() + static_cast<std::ptrdiff_t>(equals) + 1,
-                                          tokens.end());
+        value.assign(tokens.begin() + static_cast<std::ptrdiff_t>(equals) + 1, tokens.end());
+      const auto same =
+          std::ranges::find(known.fields, tokens[0].text, [](const auto& field) { return field.first; });
+      if (same == known.fields.end())
+        known.fields.emplace_back(tokens[0].text, std::move(value));
+      else
+        same->second = std::move(value);
     }
     first = PythonFunction::Bound::to_object;
   }
+  classes_[name] = std::move(known);
 }
 
 }  // namespace rehearse

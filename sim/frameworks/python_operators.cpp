@@ -3,9 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace rehearse {
 
 namespace {
+
+// The beginning of a text, with no letter cut in two.
+std::string shown(const std::string& text) {
+  constexpr std::size_t kShown = 60;
+  std::string begin = text.substr(0, kShown);
+  while (!is_utf8(begin)) begin.pop_back();
+  return begin;
+}
 
 constexpr double kExactPython = 9007199254740992.0;  // 2^53: doubles hold every integer up to it
 constexpr std::size_t kLongestPython = 4096;         // letters of a word, values of a list
@@ -32,9 +42,21 @@ Json among(const Json& value, const Json& list) {
   return found;
 }
 
+// "'x' * 3".
+Json python_repeated(const std::string& text, const Json& count) {
+  const std::int64_t times = std::max<std::int64_t>(0, count.get<std::int64_t>());
+  if (text.empty()) return "";
+  if (times > 0 && text.size() > kLongestPython / static_cast<std::size_t>(times))
+    return python_unknown("a long value");
+  std::string all;
+  for (std::int64_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 // "[x] * 3".
 Json python_repeated(const Json& list, const Json& count) {
   const std::int64_t times = std::max<std::int64_t>(0, count.get<std::int64_t>());
+  if (list.empty()) return list;
   if (times > 0 && list.size() > kLongestPython / static_cast<std::size_t>(times))
     return python_unknown("a long value");
   Json all = Json::array();
@@ -44,6 +66,33 @@ Json python_repeated(const Json& list, const Json& count) {
 }
 
 }  // namespace
+
+bool is_python(const Json& value, const char* kind) {
+  return value.is_object() && value.size() == 1 && value.contains(kind);
+}
+
+Json python_unknown(const std::string& text) {
+  return {{kPythonUnknown, shown(text)}};
+}
+
+std::string python_text(const Json& value) {
+  if (is_python(value, kPythonUnknown)) return value[kPythonUnknown].get<std::string>();
+  if (is_python(value, kPythonName)) {
+    const std::string text = value[kPythonName].get<std::string>();
+    const std::size_t slash = text.starts_with('.') ? text.find('/') : std::string::npos;
+    return slash == std::string::npos ? text : "." + text.substr(slash + 1);
+  }
+  if (is_python(value, kPythonReference)) return "object";
+  return shown(value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+int python_truth(const Json& value) {
+  if (value.is_null()) return 0;
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
+  if (value.is_number()) return value.get<double>() != 0 ? 1 : 0;
+  if (value.is_string() || value.is_array()) return value.empty() || value == "" ? 0 : 1;
+  return is_python(value, kPythonReference) ? 1 : -1;
+}
 
 Json python_computed(const Json& a, const std::string& op, const Json& b) {
   const bool numbers = a.is_number() && b.is_number();
@@ -58,6 +107,7 @@ Json python_computed(const Json& a, const std::string& op, const Json& b) {
     for (const Json& each : b) both.push_back(each);
     return both;
   }
+  if (op == "*" && a.is_string() && b.is_number_integer()) return python_repeated(a.get<std::string>(), b);
   if (op == "*" && a.is_array() && b.is_number_integer()) return python_repeated(a, b);
   if (!numbers) return python_unknown(python_text(a) + op + python_text(b));
   const double x = a.get<double>(), y = b.get<double>();
@@ -66,6 +116,12 @@ Json python_computed(const Json& a, const std::string& op, const Json& b) {
   if (op == "-") return whole_or_real(x - y, real);
   if (op == "*") return whole_or_real(x * y, real);
   if (op == "**") return whole_or_real(std::pow(x, y), real || y < 0);
+  if (op == "<<" || op == ">>") {
+    if (real || y < 0 || y > 52) return python_unknown(python_text(a) + op + python_text(b));
+    return whole_or_real(
+        op == "<<" ? std::ldexp(x, static_cast<int>(y)) : std::floor(std::ldexp(x, -static_cast<int>(y))),
+        false);
+  }
   if (y == 0) return python_unknown("division by zero");
   if (op == "/") return whole_or_real(x / y, true);
   if (op == "//") return whole_or_real(std::floor(x / y), real);

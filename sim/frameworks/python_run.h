@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,9 @@ class PythonRun {
   void loop(const std::vector<PythonLine>& lines, std::size_t& at, bool open);
   void branches(const std::vector<PythonLine>& lines, std::size_t& at, bool open);
   void statement(const PythonTokens& tokens, bool open);
+  void loop_over(const PythonTokens& head, const std::vector<PythonLine>& body, bool open);
   void assign(const PythonTokens& target, Json found);
+  void assign_each(const PythonTokens& targets, const Json& found);
   void assign_at(const PythonTokens& target, Json found);
   void import(const PythonTokens& tokens);
   bool grows(const PythonTokens& tokens, bool open);
@@ -57,7 +60,9 @@ class PythonRun {
   PythonObjects objects_;
   std::vector<std::string> notes_;
   Json returned_, last_;
-  bool done_ = false, is_script_ = false;
+  std::set<std::string> inner_;  // functions of functions, which are not read
+  bool done_ = false, is_script_ = false, is_open_ = false;
+  std::size_t iterations_ = 0;
   int open_return_ = 0;  // first line whose return depends on an unknown condition
   int count_ = 0, nested_ = 0, deep_ = 0, calls_ = 0, repeats_ = 0;
 };

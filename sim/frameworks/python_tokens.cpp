@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string_view>
 
@@ -19,6 +20,15 @@ constexpr int kTab = 8;  // columns (docs.python.org, lexical analysis, indentat
 bool is_letter(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' ||
          static_cast<unsigned char>(letter) >= 0x80;
+}
+
+// "if x: y": the statement behind the colon is a block of one line.
+bool has_inline_block(const PythonTokens& tokens) {
+  static constexpr std::array kHeads = {"if",  "elif",   "else",    "for", "while", "with",
+                                        "try", "except", "finally", "def", "class", "async"};
+  if (tokens.empty() || python_head_end(tokens) >= tokens.size()) return false;
+  const bool is_case = tokens[0].is_word("case") && tokens[1].kind != PythonToken::Kind::op;
+  return is_case || std::ranges::any_of(kHeads, [&](const char* each) { return tokens[0].is_word(each); });
 }
 
 class PythonLexer {
@@ -43,9 +53,26 @@ class PythonLexer {
   }
 
   void end_line() {
-    if (!current_.tokens.empty()) lines_.push_back(std::move(current_));
+    if (has_inline_block(current_.tokens)) {
+      const auto body =
+          current_.tokens.begin() + static_cast<std::ptrdiff_t>(python_head_end(current_.tokens));
+      PythonLine below = {current_.indent + 1, {body, current_.tokens.end()}};
+      current_.tokens.erase(body, current_.tokens.end());
+      lines_.push_back(std::move(current_));
+      lines_.push_back(std::move(below));
+    } else if (!current_.tokens.empty()) {
+      lines_.push_back(std::move(current_));
+    }
     current_ = {};
     at_begin_ = true;
+  }
+
+  // Behind ";": "if x: a = 1; b = 2" has both statements in its block.
+  void end_statement() {
+    const int indent = current_.indent + (has_inline_block(current_.tokens) ? 1 : 0);
+    end_line();
+    at_begin_ = false;
+    current_.indent = indent;
   }
 
   void add(PythonToken::Kind kind, std::string word, int line) {
@@ -65,6 +92,9 @@ class PythonLexer {
     } else if (sees("\\\n")) {
       at_ += 2;
       ++line_;
+    } else if (letter == ';' && depth_ == 0) {
+      ++at_;
+      end_statement();
     } else if (letter == '#') {
       while (at_ < text_.size() && peek() != '\n') ++at_;
     } else if (letter == '"' || letter == '\'') {
@@ -118,8 +148,9 @@ class PythonLexer {
   }
 
   void op() {
-    static constexpr const char* kLong[] = {
-        "**=", "//=", "...", "->", ":=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/="};
+    static constexpr const char* kLong[] = {"**=", "//=", "<<=", ">>=", "...", "->", ":=", "**",
+                                            "//",  "<<",  ">>",  "==",  "!=",  "<=", ">=", "+=",
+                                            "-=",  "*=",  "/=",  "%=",  "|=",  "&=", "^=", "@="};
     for (const char* each : kLong)
       if (sees(each)) {
         add(PythonToken::Kind::op, each, line_);
@@ -158,6 +189,12 @@ std::size_t python_outside_brackets(const PythonTokens& tokens, std::size_t begi
     depth += nesting;
   }
   return tokens.size();
+}
+
+std::size_t python_head_end(const PythonTokens& tokens) {
+  const std::size_t colon =
+      python_outside_brackets(tokens, 0, [](const PythonToken& each) { return each.is(":"); });
+  return std::min(tokens.size(), colon + 1);
 }
 
 std::size_t python_opening(const PythonTokens& tokens, std::size_t close) {

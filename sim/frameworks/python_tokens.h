@@ -27,6 +27,7 @@ struct PythonLine {
   std::vector<PythonToken> tokens;  // not empty
 };
 
+// The statements of "if x: a; b" stand on lines of their own, which are indented more than its head.
 // InputError for strings and brackets that are not closed.
 std::vector<PythonLine> python_lines(const std::string& text, const std::string& file);
 
@@ -36,6 +37,9 @@ using PythonTokens = std::vector<PythonToken>;
 // in brackets that open behind `begin` are skipped. The number of tokens where there is none.
 std::size_t python_outside_brackets(const PythonTokens& tokens, std::size_t begin,
                                     const std::function<bool(const PythonToken&)>& ends);
+
+// Behind the colon that ends "if x:" and "def f():".
+std::size_t python_head_end(const PythonTokens& tokens);
 
 // The bracket that the one at `close` closes; 0 where there is none.
 std::size_t python_opening(const PythonTokens& tokens, std::size_t close);

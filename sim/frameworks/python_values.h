@@ -33,9 +33,6 @@ struct PythonClass {
 // The lines below the one at `at`, which are indented more; `at` moves behind them.
 std::vector<PythonLine> python_block(const std::vector<PythonLine>& lines, std::size_t& at);
 
-// Behind the colon that ends "if x:" and "def f():"; of "if x: y" the statement behind it.
-std::size_t python_head_end(const PythonTokens& tokens);
-
 // A written-out configuration. Objects are maps, names of other modules are words, and an unknown value is
 // "$" and its text. `lines`: by pointer.
 struct PythonResult {
@@ -62,13 +59,15 @@ class PythonFile {
  private:
   friend class PythonRun;
   void read(const std::string& text, const std::string& file, bool own);
-  void read_class(const std::string& name, const std::vector<PythonLine>& body);
+  void read_class(const PythonTokens& head, const std::vector<PythonLine>& body);
+  void inherit(const PythonTokens& head, PythonClass& known);
 
   std::string file_;
   std::map<std::string, std::string> given_;
   std::map<std::string, PythonFunction> functions_;  // those of classes as "Class.function"
   std::map<std::string, PythonClass> classes_;
   std::vector<std::string> own_;
+  std::size_t inherited_ = 0;
   std::vector<PythonLine> others_, globals_;  // of other files, and of this one
 };
 

@@ -57,7 +57,7 @@ TEST(Python, LeavesOpenWhatTheFileDoesNotDecide) {
       "    return cfg\n";
   const PythonResult found = PythonFile(text, "x.py", {}).call("f");
   EXPECT_THAT(found.json["seq"].get<std::string>(), HasSubstr("$if_of_line_4")) << "no branch is guessed";
-  EXPECT_THAT(found.json["n"].get<std::string>(), HasSubstr("$"));
+  EXPECT_EQ(found.json["n"], 4) << "a loop over values that are known";
   EXPECT_THAT(found.json["replicas"].get<std::string>(), HasSubstr("$"));
   EXPECT_THAT(found.notes, Contains(AllOf(HasSubstr("line 7: tune is not read"), HasSubstr("--source"))));
   ShellInputs inputs;
@@ -152,6 +152,79 @@ TEST(Python, ReadsBracketsAndStarsAlikeEverywhere) {
   std::string twice = "    a = [1, 2]\n";
   for (int i = 0; i < 60; ++i) twice += "    a = [*a, *a]\n";
   EXPECT_EQ(refusal([&] { of(twice + "    return C(a=len(a))\n"); }), "no error");
+}
+
+// Each of these set nothing, or another value, and nothing was said.
+TEST(Python, AssignsAsPythonDoes) {
+  const auto of = [](const std::string& body) {
+    return configuration("def f():\n    c = C(n=3)\n" + body + "    return c\n");
+  };
+  EXPECT_EQ(of("    c.a = c.b = 4\n")["b"], 4);
+  EXPECT_EQ(of("    c.a = c.b = 4\n")["a"], 4);
+  EXPECT_EQ(of("    c.n *= 2 + 1\n")["n"], 9);
+  EXPECT_EQ(of("    c.n %= 2\n")["n"], 1);
+  EXPECT_EQ(of("    c.n **= 2\n")["n"], 9);
+  EXPECT_EQ(of("    c.a = 1; c.b = 2\n")["b"], 2);
+  EXPECT_EQ(of("    if c.n == 4: c.a = 1; c.b = 2\n").contains("b"), false);
+  EXPECT_EQ(of("    if c.n == 3: c.a = 1; c.b = 2\n")["b"], 2);
+  EXPECT_EQ(of("    c.a, (c.b, d) = 1, (2, 5)\n    c.d = d\n")["b"], 2);
+  EXPECT_EQ(of("    c.a, (c.b, d) = 1, (2, 5)\n    c.d = d\n")["d"], 5);
+  EXPECT_EQ(of("    c.a = {'x': 1} | {'y': 2}\n")["a"], Json::parse(R"({"x": 1, "y": 2})"));
+  EXPECT_EQ(of("    c.a = {'x': 1}\n    c.a |= {'y': 2}\n")["a"]["y"], 2);
+  EXPECT_EQ(of("    c.a = 1 << 20\n")["a"], 1 << 20);
+  EXPECT_EQ(of("    setattr(c, 'n', 8)\n")["n"], 8);
+  EXPECT_EQ(of("    c.a = 1 < c.n < 3\n")["a"], false);
+  EXPECT_EQ(of("    c.a = {'x': 1, 'y': 2}\n    c.b = c.a.pop('x')\n")["a"], Json::parse(R"({"y": 2})"));
+  EXPECT_EQ(of("    c.a = {'x': 1}\n    c.a.setdefault('y', 2)\n    c.a.setdefault('x', 2)\n")["a"],
+            Json::parse(R"({"x": 1, "y": 2})"));
+  EXPECT_EQ(of("    for i, k in [(1, 'x'), (2, 'y')]:\n        c.n += i\n")["n"], 6);
+  EXPECT_EQ(of("    c.a = '|'.join(('E' + 't' * 3, 't' * 2))\n")["a"], "Ettt|tt");
+  EXPECT_EQ(of("    c.a = '|'.join('t' * i for i in [1, 2])\n")["a"], "t|tt");
+  EXPECT_EQ(of("    c.a = [] * 10 ** 15\n")["a"], Json::array()) << "in no time";
+  EXPECT_EQ(of("    a, b = divmod(14, 4)\n    c.a = a * 10 + b + int(b < 3)\n")["a"], 33);
+  EXPECT_EQ(of("    s = 'ai2/jupiter'\n    if s.startswith('ai2/'):\n        c.a = s.split('/')[1]\n")["a"],
+            "jupiter");
+  const auto is_open = [&](const std::string& body, const char* key) {
+    return of(body)[key].dump().find('$') != std::string::npos;
+  };
+  EXPECT_TRUE(is_open("    c.a = 6 & 3\n", "a")) << "an operator that is not read";
+  EXPECT_TRUE(is_open("    c.a = (n := 5)\n", "a"));
+  EXPECT_TRUE(is_open("    del c.n\n", "n"));
+  EXPECT_TRUE(is_open("    c.a = [1, 2]\n    c.a.insert(0, 3)\n", "a"));
+  EXPECT_TRUE(
+      is_open("    match size():\n        case 1: c.n = 1\n        case 2:\n            c.n = 2\n", "n"));
+  EXPECT_TRUE(is_open("    while c.n < 9:\n        c.n += 1\n        if c.n == 5: break\n", "n"));
+  EXPECT_TRUE(is_open("    for i in range(4):\n        c.n = i\n        if i == 2: break\n", "n"));
+}
+
+TEST(Python, FollowsFunctionsAndClassesThatChangeOthers) {
+  const std::string tune = "def tune(c):\n    c.n = 8\n";
+  const auto of = [&](const std::string& body) {
+    return PythonFile(tune + "def f():\n    c = C(n=3)\n" + body + "    return c\n", "x.py", {}).call("f");
+  };
+  EXPECT_EQ(of("    tune(c)\n").json["n"], 8);
+  EXPECT_EQ(of("    if size() > 3:\n        tune(c)\n").json["n"].get<std::string>().front(), '$')
+      << "a function that may run or not";
+  EXPECT_EQ(of("    c.a = {'x': 1}\n    if size() > 3:\n        c.a.update(x=2)\n")
+                .json["a"]["x"]
+                .get<std::string>()
+                .front(),
+            '$');
+  EXPECT_THAT(of("    def more():\n        c.n = 9\n    more()\n").notes,
+              Contains(HasSubstr("more is not read")));
+  EXPECT_EQ(configuration("def double(n): return 2 * n\ndef f():\n    return C(n=double(4))\n")["n"], 8);
+  const std::string bases =
+      "class A:\n    tp: int = 4\n    n: int = 1\n    def twice(self): return 2 * self.n\n"
+      "class B(A):\n    n: int = 3\n"
+      "class D(B):\n    def __init__(self, n, m=2):\n        self.n = n * m\n";
+  EXPECT_EQ(configuration(bases + "def f():\n    return C(b=B(), t=B(n=5).twice(), d=D(4).n)\n"),
+            Json::parse(R"x({"()": "C", "b": {"()": "B", "n": 3, "tp": 4}, "d": 8, "t": 10})x"));
+  std::string chain = "class A0:\n    x0: int = 1\n";
+  for (int i = 1; i < 400; ++i)
+    chain += "class A" + std::to_string(i) + "(A" + std::to_string(i - 1) + "):\n    x" + std::to_string(i) +
+             ": int = 1\n";
+  EXPECT_THAT(refusal([&] { configuration(chain + "def f():\n    return 1\n"); }),
+              HasSubstr("inherit at most"));
 }
 
 TEST(Python, ReadsListsWithForClassesAndPartialCalls) {

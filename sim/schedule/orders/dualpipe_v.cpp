@@ -1,6 +1,6 @@
 // DeepSeek-AI 2024, "DeepSeek-V3 Technical Report", section 3.2.1, in the V shape of
 // github.com/deepseek-ai/DualPipe. There a forward runs beside a backward of another microbatch, which hides
-// the expert all-to-alls. Here the two follow each other. InputError for fewer than 2 pp microbatches.
+// the expert all-to-alls. Here the two follow each other. InputError for too few microbatches.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -93,11 +93,11 @@ class DualPipeRank {
 
 Schedule orders::dualpipe_v(const OrderShape& shape) {
   const int pp = shape.pp, microbatches = shape.microbatches;
-  const int least = traits(ScheduleName::dualpipe_v).min_microbatches * pp;
+  const int each = traits(ScheduleName::dualpipe_v).min_microbatches, least = each * pp;
   if (microbatches < least)
     throw InputError(Violation{.file = {},
                                .pointer = {},
-                               .rule = "dualpipe-v needs at least 2 x pp microbatches",
+                               .rule = fmt::format("dualpipe-v needs at least {} x pp microbatches", each),
                                .values = fmt::format("microbatches = {}, pp = {}", microbatches, pp),
                                .nearest = fmt::format("{} microbatches", least)});
   Schedule schedule{pp, 2 * pp, microbatches, {}};

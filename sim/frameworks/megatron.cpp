@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frameworks/imported.h"
+#include "frameworks/megatron_deepspeed.h"
 #include "frameworks/megatron_flags.h"
 #include "frameworks/megatron_hybrid.h"
 #include "frameworks/megatron_options.h"
@@ -55,6 +56,7 @@ class MegatronReader {
     recompute();
     context();
     of_swift();
+    add_megatron_deepspeed(flags_, plan_, imported_.notes);
     optimizer();
     unmodelled();
     model();
@@ -135,7 +137,8 @@ class MegatronReader {
     gradients();
     bucket();
     const std::string backend = flags_.text_or("--attention-backend", "auto");
-    const bool is_local = flags_.text_or("--transformer-impl", "transformer_engine") == "local";
+    const char* const usual = is_megatron_deepspeed(flags_) ? "local" : "transformer_engine";
+    const bool is_local = flags_.text_or("--transformer-impl", usual) == "local";
     if (backend == "unfused" || backend == "local" || (is_local && !flags_.has("--use-flash-attn")))
       plan_["fused_attention"] = false;
     if (is_local) note("--transformer-impl local: norms are counted with Transformer Engine's kernels");
@@ -166,6 +169,7 @@ class MegatronReader {
   // parameters, and the optimizer copies them (megatron/training/arguments.py,
   // accumulate_allreduce_grads_in_fp32; core/distributed/param_and_grad_buffer.py, grad_dtype).
   void gradients() {
+    if (has_deepspeed_engine(flags_)) return;  // whose gradients have the type of the parameters
     const bool in_bf16 = flags_.has("--grad-reduce-in-bf16");
     const bool in_fp16 = plan_["precision"] == "fp16" && !flags_.has("--accumulate-allreduce-grads-in-fp32");
     if (in_bf16 || in_fp16) plan_["grad_reduce"] = in_bf16 ? "bf16" : "fp16";
@@ -211,7 +215,7 @@ class MegatronReader {
   // ranks. Older flags mean the same.
   void dispatcher() {
     const std::string type = flags_.text_or("--moe-token-dispatcher-type", "allgather");
-    if (flags_.integer_or("--expert-model-parallel-size", 1) == 1) return;
+    if (flags_.integer_or("--expert-model-parallel-size", 1) == 1 || is_megatron_deepspeed(flags_)) return;
     if (type == "allgather")
       note(
           fmt::format("--moe-token-dispatcher-type {}: tokens are priced as an all-to-all; the all-gather of "

@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 #include "frameworks/layer_pattern.h"
+#include "frameworks/megatron_deepspeed.h"
 #include "frameworks/megatron_flags.h"
 #include "frameworks/megatron_hybrid.h"
 
@@ -92,6 +93,7 @@ void add_experts(const MegatronFlags& flags, Json& config, std::vector<std::stri
   config["moe_linear_bias"] = !flags.has("--disable-bias-linear");
   if (const std::string layers = sparse_layers(flags, notes); !layers.empty())
     config["moe_layer_freq"] = layers;
+  if (is_megatron_deepspeed(flags)) add_experts_of_deepspeed(flags, width, config, notes);
   if (!flags.has("--moe-grouped-gemm") && !flags.has("--moe-use-legacy-grouped-gemm"))
     notes.emplace_back(
         "--moe-grouped-gemm is not given: experts are counted as one grouped GEMM, which is faster than one "
@@ -172,11 +174,15 @@ Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes)
                  {"max_position_embeddings", rows},
                  {"position_embedding_type", positioned}};
   if (flags.text_or("--attention-head-type", "") == "multiquery") config["num_key_value_heads"] = 1;
+  if (flags.has("--num-key-value-heads"))
+    config["num_key_value_heads"] = flags.integer("--num-key-value-heads");
   if (flags.has("--kv-channels")) config["head_dim"] = flags.integer("--kv-channels");
   add_kind(flags, config, notes);
   if (hybrid) add_hybrid(flags, *hybrid, config);
-  const bool experts =
-      hybrid ? (hybrid->layers + hybrid->module).find('E') != std::string::npos : flags.has("--num-experts");
+  const bool is_dense = is_megatron_deepspeed(flags) && flags.integer_or("--num-experts", 1) == 1;
+  const bool experts = is_dense ? false
+                       : hybrid ? (hybrid->layers + hybrid->module).find('E') != std::string::npos
+                                : flags.has("--num-experts");
   if (experts) add_experts(flags, config, notes);
   if (flags.has("--multi-latent-attention")) add_latent(flags, config);
   if (flags.has("--window-size")) add_window(flags, config, notes);

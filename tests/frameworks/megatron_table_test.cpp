@@ -35,6 +35,8 @@ constexpr const char* kRuns[] = {
     "--enable-zero-bubble --use-distributed-optimizer --nproc-per-node 16 --fp4-format e2m1",
     "--bf16 --hidden-size 256 --num-layers 8 --num-attention-heads 4 --pipeline-model-parallel-size 2 "
     "--zero-bubble-v-schedule --fp8-format hybrid --enable-cuda-graph --cross-entropy-loss-fusion",
+    "--deepspeed --zero-stage 1 --bf16 --hidden-size 256 --num-layers 8 --num-attention-heads 4 "
+    "--num-experts 8 --moe-expert-parallel-size 2 --tensor-model-parallel-size 2",
     "--bf16 --hidden-size 256 --hybrid-layer-pattern M*-E/*E --num-attention-heads 4 --num-experts 8 "
     "--vocab-size 600",
     "--bf16 --hidden-size 256 --hybrid-layer-pattern M*-E --mtp-num-layers 1 --num-attention-heads 4 "

@@ -1,0 +1,26 @@
+// What differs in a run of Megatron-DeepSpeed, whose model is Megatron-LM's and whose engine is DeepSpeed?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.h"
+#include "frameworks/megatron_flags.h"
+
+namespace rehearse {
+
+// Whether DeepSpeed's engine holds the model.
+bool has_deepspeed_engine(const MegatronFlags& flags);
+
+// Whether the options are those of Megatron-DeepSpeed, with or without its engine.
+bool is_megatron_deepspeed(const MegatronFlags& flags);
+
+// Engine, sequence parallelism and experts of the plan.
+void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<std::string>& notes);
+
+// Experts of the written-out model; `width`: of the MLP of a layer without experts.
+void add_experts_of_deepspeed(const MegatronFlags& flags, std::int64_t width, Json& config,
+                              std::vector<std::string>& notes);
+
+}  // namespace rehearse

@@ -71,8 +71,9 @@ void settle_fates(Imported& imported) {
       return names(subject, option.name) || (!option.known_as.empty() && names(subject, option.known_as));
     });
     if (note == imported.notes.end()) continue;
-    option.fate =
-        note->find(" is ignored") != std::string::npos ? OptionFate::ignored : OptionFate::approximated;
+    const bool is_ignored =
+        note->find(" is ignored") != std::string::npos || note->find(" are ignored") != std::string::npos;
+    option.fate = is_ignored ? OptionFate::ignored : OptionFate::approximated;
     option.effect = *note;
   }
 }

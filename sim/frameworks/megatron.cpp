@@ -8,6 +8,7 @@
 #include "frameworks/megatron_hybrid.h"
 #include "frameworks/megatron_options.h"
 #include "frameworks/megatron_partition.h"
+#include "frameworks/megatron_sharding.h"
 #include "frameworks/megatron_text.h"
 #include "frameworks/optimizer_note.h"
 
@@ -51,7 +52,7 @@ class MegatronReader {
     precision();
     graphs();
     clipping();
-    sharding();
+    add_sharding(flags_, imported_.scenario, plan_, imported_.notes);
     pipeline();
     recompute();
     context();
@@ -78,8 +79,10 @@ class MegatronReader {
       note(fmt::format("the text has no {}, so its network is not read: pass --model", join(missing)));
   }
 
-  // Notes unsupported options, except where their values mean the counted behaviour.
+  // Notes unsupported options, except where their values mean the counted behaviour. One note names all
+  // options of one effect.
   void unmodelled() {
+    std::vector<std::pair<std::string, std::vector<std::string>>> effects;
     for (const MegatronOption& option : megatron_options()) {
       if (option.role != OptionRole::unmodelled || !flags_.has(option.name())) continue;
       const std::vector<std::string> values = flags_.values(option.name());
@@ -87,8 +90,13 @@ class MegatronReader {
                               (!values.empty() && std::ranges::all_of(values, [&](const std::string& each) {
                                 return option.is_default(each);
                               }));
-      if (!is_counted) note(fmt::format("{} is ignored: {}", option.name(), option.effect));
+      if (is_counted) continue;
+      auto same = std::ranges::find(effects, option.effect, [](const auto& each) { return each.first; });
+      if (same == effects.end()) same = effects.insert(same, {option.effect, {}});
+      same->second.push_back(option.name());
     }
+    for (const auto& [effect, names] : effects)
+      note(fmt::format("{} {} ignored: {}", join(names), names.size() > 1 ? "are" : "is", effect));
   }
 
   // ms-swift names the model as Hugging Face does, and has defaults of its own (its documentation, v3.12,
@@ -274,51 +282,6 @@ class MegatronReader {
     const double norm = flags_.number_or("--clip-grad", 1);
     if (norm > kMaxClipGrad) flags_.fail("--clip-grad", fmt::format("must be at most {:g}", kMaxClipGrad));
     plan_["clip_grad"] = std::max(norm, 0.0);
-  }
-
-  void sharding() {
-    if (flags_.has("--use-distributed-optimizer")) plan_["zero"] = 1;
-    const bool fsdp = flags_.has("--use-megatron-fsdp") || flags_.has("--use-custom-fsdp");
-    if (fsdp || flags_.has("--use-torch-fsdp2"))
-      plan_["zero"] = !fsdp && flags_.has("--torch-fsdp2-no-reshard-after-forward") ? 2 : 3;
-    if (fsdp && flags_.has("--data-parallel-sharding-strategy")) {  // which the others do not read
-      const auto& strategies = find_megatron_option("--data-parallel-sharding-strategy")->choices;
-      const std::string named = flags_.text("--data-parallel-sharding-strategy");
-      plan_["zero"] = std::ranges::find(strategies, named) - strategies.begin();
-    }
-    // Megatron-FSDP gathers each layer's parameters ahead where it is told to, and else as they are needed.
-    if (plan_.value("zero", 0) == 3) {
-      if (fsdp && !flags_.has("--overlap-param-gather")) plan_["prefetch"] = 0;
-      plan_["overlap_param_gather"] = false;
-    }
-    if (flags_.has("--optimizer-cpu-offload")) plan_["offload"] = "optimizer";
-    instances();
-  }
-
-  // Copies of the sharded optimizer state; each is divided among an equal part of the replicas.
-  void instances() {
-    constexpr const char* kName = "--num-distributed-optimizer-instances";
-    const std::int64_t copies = flags_.integer_or(kName, 1);
-    if (copies <= 1 || plan_.value("zero", 0) == 0) return;
-    const std::int64_t experts = flags_.integer_or("--expert-model-parallel-size", 1);
-    if (!imported_.scenario.contains("gpus") || experts > 1) {
-      note(fmt::format(
-          "{} is ignored {}", kName,
-          experts > 1 ? "with expert parallelism" : "without the number of GPUs: pass --zero-shard"));
-      return;
-    }
-    const std::int64_t gpus = imported_.scenario["gpus"],
-                       ranks =
-                           std::max<std::int64_t>(1, flags_.integer_or("--tensor-model-parallel-size", 1)) *
-                           std::max<std::int64_t>(1, flags_.integer_or("--pipeline-model-parallel-size", 1));
-    if (gpus % ranks != 0) return;  // which a rule of the plan names
-    const std::int64_t replicas = gpus / ranks;
-    constexpr std::int64_t kReach = 100000;
-    std::int64_t fewer = std::min(copies, kReach);
-    while (replicas % fewer != 0) --fewer;
-    if (replicas % copies != 0)
-      flags_.fail(kName, fmt::format("must divide the {} replicas", replicas), std::to_string(fewer));
-    plan_["zero_shard"] = replicas / copies;
   }
 
   void pipeline() {

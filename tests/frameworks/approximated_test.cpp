@@ -106,7 +106,7 @@ TEST(ImportMegatron, NamesWhatItApproximates) {
   EXPECT_THAT(notes(experts), Contains(HasSubstr("allgather, Megatron-LM's default")));
   EXPECT_THAT(notes(experts + "--moe-token-dispatcher-type alltoall"), IsEmpty());
   EXPECT_THAT(notes("--fine-grained-activation-offloading --offload-modules core_attn"),
-              Each(HasSubstr("is ignored: activations are counted on the GPU")));
+              Each(HasSubstr("are ignored: activations are counted on the GPU")));
   EXPECT_THAT(notes("--moe-router-force-load-balancing --eod-mask-loss --train-sync-interval 1"), IsEmpty());
   EXPECT_THAT(notes("--position-embedding-type mrope --disable-bias-linear"),
               Contains(HasSubstr("modelled as rope")));

@@ -8,6 +8,7 @@
 namespace rehearse {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -34,6 +35,15 @@ TEST(MegatronDeepSpeed, IsMegatronsModelInTheEngineOfDeepSpeed) {
   const Imported bare = of("--deepspeed");
   EXPECT_EQ(bare.scenario["plan"]["zero"], 1);
   EXPECT_THAT(bare.notes, Contains(HasSubstr("--zero-stage is not given")));
+}
+
+TEST(MegatronOptions, OfOneEffectShareANote) {
+  const Imported found = of("--vision-model-type clip --pixel-shuffle --freeze-LM --prompt-path a.json");
+  EXPECT_THAT(found.notes, Contains(AllOf(HasSubstr("--pixel-shuffle, --vision-model-type are ignored"),
+                                          HasSubstr("the vision model is not counted"))));
+  EXPECT_THAT(found.notes, Contains(HasSubstr("--freeze-LM is ignored: all parameters")));
+  for (const ImportedOption& option : found.options)
+    EXPECT_TRUE(option.name != "--pixel-shuffle" || option.fate == OptionFate::ignored);
 }
 
 TEST(MegatronDeepSpeed, SequenceParallelismIsThatOfUlysses) {

@@ -297,7 +297,7 @@ TEST(Validate, TheFastestOfEachFigureIsFound) {
                                             {"f16", "b128", 0.02},
                                             {"f16", "b512", 0.0}})
     EXPECT_LE(behind_the_fastest(published()["runs"],
-                                 [&](const Json& run) {
+                                 [&, figure = figure, batch = batch](const Json& run) {
                                    const std::string id = run["id"];
                                    return id.starts_with(std::string("sc21-") + figure + "-") &&
                                           id.ends_with(std::string("-") + batch);

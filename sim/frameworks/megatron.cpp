@@ -251,13 +251,9 @@ class MegatronReader {
     std::vector<std::string> modules;
     for (const char* flag : {"--cuda-graph-modules", "--cuda-graph-scope"})
       if (flags_.has(flag)) modules = flags_.values(flag);
-    const auto names = [&](const char* module) {
-      return std::find(modules.begin(), modules.end(), module) != modules.end();
-    };
+    const auto names = [&](const char* module) { return std::ranges::count(modules, module) > 0; };
     if (impl == "full_iteration" || names("full_iteration")) return;
-    if (modules.empty() || names("full")) {
-      modules = graphable_modules();
-    }
+    if (modules.empty() || names("full")) modules = graphable_modules();
     plan_["cuda_graph_modules"] = join(modules, ",");
   }
 

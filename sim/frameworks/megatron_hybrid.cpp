@@ -63,7 +63,12 @@ std::optional<HybridPattern> hybrid_pattern(const MegatronFlags& flags) {
   return pattern;
 }
 
-void add_hybrid(const MegatronFlags& flags, const HybridPattern& pattern, Json& config) {
+// megatron/training/arguments.py, validate_args: Megatron-LM warns, and takes the layers of the pattern.
+void add_hybrid(const MegatronFlags& flags, const HybridPattern& pattern, Json& config,
+                std::vector<std::string>& notes) {
+  const auto layers = static_cast<std::int64_t>(pattern.layers.size());
+  if (const std::int64_t other = flags.integer_or("--num-layers", layers); other != layers)
+    notes.push_back(fmt::format("--num-layers {} is ignored: the pattern has {} layers", other, layers));
   config["hybrid_override_pattern"] = pattern.layers;
   if ((pattern.layers + pattern.module).find('M') != std::string::npos) add_state_space(flags, config);
   if (pattern.modules == 0) return;

@@ -22,7 +22,8 @@ struct HybridPattern {
 // differ.
 std::optional<HybridPattern> hybrid_pattern(const MegatronFlags& flags);
 
-// Adds its layers, MTP modules and state spaces to a written-out model.
-void add_hybrid(const MegatronFlags& flags, const HybridPattern& pattern, Json& config);
+// Adds its layers, MTP modules and state spaces to a written-out model. The pattern wins over --num-layers.
+void add_hybrid(const MegatronFlags& flags, const HybridPattern& pattern, Json& config,
+                std::vector<std::string>& notes);
 
 }  // namespace rehearse

@@ -178,7 +178,7 @@ Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes)
     config["num_key_value_heads"] = flags.integer("--num-key-value-heads");
   if (flags.has("--kv-channels")) config["head_dim"] = flags.integer("--kv-channels");
   add_kind(flags, config, notes);
-  if (hybrid) add_hybrid(flags, *hybrid, config);
+  if (hybrid) add_hybrid(flags, *hybrid, config, notes);
   const bool is_dense = is_megatron_deepspeed(flags) && flags.integer_or("--num-experts", 1) == 1;
   const bool experts = is_dense ? false
                        : hybrid ? (hybrid->layers + hybrid->module).find('E') != std::string::npos

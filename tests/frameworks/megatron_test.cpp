@@ -43,7 +43,8 @@ constexpr const char* kHybrid =
     "--hybrid-layer-pattern MEMEM*E|MEMEM*E|MEMEM|*EME/*E/*E --mtp-use-repeated-layer --hidden-size 2688 "
     "--ffn-hidden-size 1856 --num-attention-heads 32 --group-query-attention --num-query-groups 2 "
     "--kv-channels 128 "
-    "--mamba-num-heads 64 --moe-grouped-gemm --num-experts 128 --moe-router-topk 6 --moe-shared-expert-intermediate-size 3712 "
+    "--mamba-num-heads 64 --moe-grouped-gemm --num-experts 128 --moe-router-topk 6 "
+    "--moe-shared-expert-intermediate-size 3712 "
     "--moe-latent-size 1024 --squared-relu --disable-bias-linear --normalization RMSNorm --seq-length 8192 "
     "--position-embedding-type none --max-position-embeddings 8192 --vocab-size 131072 --micro-batch-size 1 "
     "--untie-embeddings-and-output-weights --pipeline-model-parallel-size 2 --global-batch-size 8 ";
@@ -63,6 +64,13 @@ TEST(ImportMegatron, ReadsHybridModelsAndTheirStages) {
   EXPECT_THAT(found.notes, IsEmpty());
   const std::string whole = std::string(kHybrid) + "--cuda-graph-impl transformer_engine --bf16";
   EXPECT_EQ(megatron(whole).scenario["plan"]["cuda_graph_modules"], "attn,mamba,moe");
+}
+
+TEST(ImportMegatron, LetsThePatternWinOverTheNumberOfLayers) {
+  const Imported found = megatron(std::string(kHybrid) + "--bf16 --num-layers 12");
+  EXPECT_EQ(found.model["num_hidden_layers"], 23);
+  EXPECT_THAT(found.notes, ElementsAre(HasSubstr("--num-layers 12 is ignored: the pattern has 23 layers")));
+  EXPECT_EQ(fate_of(found, "--num-layers"), "ignored");
 }
 
 TEST(ImportMegatron, RefusesLayersOfHybridsThatHaveNoModel) {
@@ -140,7 +148,8 @@ TEST(ImportMegatron, ReadsWhatCudaGraphsHold) {
 
 TEST(ImportMegatron, TakesOldAndNewSpellings) {
   const auto plan = [](const std::string& flags) { return megatron(kShape + flags).scenario["plan"]; };
-  EXPECT_EQ(plan("--use-custom-fsdp")["zero"], 3);
+  EXPECT_EQ(plan("--use-custom-fsdp")["zero"], 0) << "the default of its releases is no_shard";
+  EXPECT_EQ(plan("--use-megatron-fsdp")["zero"], 3);
   EXPECT_EQ(plan("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads")["zero"], 2);
   EXPECT_EQ(plan("--recompute-activations")["recompute"], "selective");
   EXPECT_EQ(plan("--activations-checkpoint-method uniform")["recompute"], "full");
@@ -227,8 +236,7 @@ TEST(ImportMegatron, ReadsWhichLayersHaveExperts) {
   EXPECT_EQ(experts_of(qwen + "2")["moe_layer_freq"], "101010") << "arguments.py, moe_freq_type";
   EXPECT_FALSE(experts_of(qwen + "1").contains("moe_layer_freq"));
   std::vector<std::string> notes;
-  for (const char* other :
-       {"[0]*6", "[0,1", "[1]*5", "[2]*6", "[1]*99999999999999999999", "0"}) {
+  for (const char* other : {"[0]*6", "[0,1", "[1]*5", "[2]*6", "[1]*99999999999999999999", "0"}) {
     experts_of(qwen + other, &notes);
     EXPECT_THAT(notes, Contains(HasSubstr("--moe-layer-freq"))) << other;
   }

@@ -205,7 +205,8 @@ void add_job(const SlurmJob& job, ScriptFlags& found) {
       found.flags, [](const ScriptFlag& flag) { return dashed(flag.name) == "--nproc-per-node"; });
   if (is_said || job.gpus_of_node() == 0 || found.flags.empty()) return;
   found.flags.push_back({"--nproc-per-node", {std::to_string(job.gpus_of_node())}, job.line});
-  found.flags.push_back({"--nnodes", {std::to_string(job.nodes)}, job.line});
+  const std::string nodes = job.open_nodes.empty() ? std::to_string(job.nodes) : job.open_nodes;
+  found.flags.push_back({"--nnodes", {nodes}, job.line});
 }
 
 ScriptFlags script_flags(const std::string& text, const std::string& file, const ShellInputs& inputs) {
@@ -251,7 +252,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   } else {
     add_variables(run, file, found);
   }
-  add_job(job, found);
+  add_job(run.job.empty() ? job : slurm_job(run.job), found);
   return found;
 }
 

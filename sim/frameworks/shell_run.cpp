@@ -39,7 +39,8 @@ ShellRunner::Mode ShellRunner::under(const Mode& mode, Decided decided, int line
 ShellRun ShellRunner::run(const ShellText& text) {
   script(text, {});
   notes_.insert(notes_.end(), values_.notes().begin(), values_.notes().end());
-  return {std::move(commands_), values_.all(), exit_line_, exit_condition_, std::move(notes_)};
+  return {std::move(commands_), values_.all(),   exit_line_,
+          exit_condition_,      std::move(job_), std::move(notes_)};
 }
 
 void ShellRunner::deeper() {
@@ -47,6 +48,7 @@ void ShellRunner::deeper() {
 }
 
 Decided ShellRunner::script(const ShellText& text, const Mode& mode) {
+  values_.spend(flat(text).size(), text.empty() ? 0 : text.front().line);
   auto tokens = std::make_shared<const std::vector<ShellToken>>(shell_tokens(text, file_));
   return elsewhere(std::move(tokens), [&] {
     while (!cursor_.ends()) {

@@ -29,12 +29,14 @@ struct ShellRun {
   std::map<std::string, ShellValue> variables;  // as they are at the end
   int exit_line = 0;                            // where the script ends itself; 0: nowhere
   std::string exit_condition;                   // of the branch that ends it
+  std::string job;                              // the batch job that the script writes and submits
   std::vector<std::string> notes;  // assignments that give way to words handed in, files not read
 };
 
 // Follows assignments, arrays, defaults, sums, if, case, loops, functions, eval and sh -c. A condition that
 // compares values of the text decides its branch. Otherwise the commands and values of every branch are
-// marked with the branch. InputError for an unclosed quote, bracket or block, and for a text that becomes
+// marked with the branch. A here-document that becomes a file is run where the script runs or submits the
+// file. InputError for an unclosed quote, bracket or block, and for a text that becomes
 // longer than any script. Words of `inputs` win over assignments of the text.
 ShellRun shell_run(const std::string& text, const std::string& file, const ShellInputs& inputs = {});
 

@@ -66,6 +66,8 @@ class ShellRunner {
   Decided sum(const std::string& text);
   Decided stop(bool exits, int line, const Mode& mode);
   ShellText body_of(const ShellToken& document);
+  const ShellText* written_script(const std::vector<ShellText>& words) const;
+  Decided submit(const ShellText& text, const Mode& mode);
   Decided nested(const ShellText& text, const Mode& mode);
   void keep(const std::vector<ShellText>& words, int line, const Mode& mode);
   Decided source(const std::string& path, int line, const Mode& mode);
@@ -75,6 +77,8 @@ class ShellRunner {
   ShellValues values_;
   ShellCursor cursor_;
   std::map<std::string, ShellTokens> functions_;
+  std::map<std::string, ShellText> written_;  // here-documents, by the file's name without its folder
+  std::string job_;
   std::set<std::string> passed_over_;  // variables that branches set which do not run
   int depth_ = 0, count_ = 0;
   int exit_line_ = 0;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "frameworks/shell_runner.h"
+#include "frameworks/slurm_job.h"
 
 namespace rehearse {
 
@@ -29,6 +30,26 @@ constexpr std::array kSucceed = {"cd",     "pushd", "popd", "mkdir", "export", "
                                  "set",    "echo",  "rm",   "cp",    "mv",     "touch",  "chmod",
                                  "pip",    "pip3",  "git",  "sleep", "wait",   "module", "conda",
                                  "ulimit", "shopt", "pwd",  "ls",    "date",   "unset",  "hostname"};
+std::string file_name(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+// In a here-document quotes stand for themselves, but for those inside $(...) and ${...}.
+std::string without_quoting(const std::string& body) {
+  std::string text;
+  int depth = 0;
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    const char letter = body[at];
+    const bool opens = letter == '$' && at + 1 < body.size() && (body[at + 1] == '(' || body[at + 1] == '{');
+    if (opens || (depth > 0 && (letter == '(' || letter == '{'))) ++depth;
+    if (depth > 0 && (letter == ')' || letter == '}')) --depth;
+    if (letter == '"' && depth == 0) text += at > 0 && body[at - 1] == '\\' ? "\\\\\\" : "\\";
+    text += letter;
+    if (opens) text += body[++at];
+  }
+  return text;
+}
+
 constexpr std::array kAssign = {"export", "declare", "local", "readonly", "typeset"};
 constexpr std::array kShells = {"bash", "sh", "/bin/bash", "/bin/sh", "sbatch"};
 
@@ -83,7 +104,12 @@ Decided ShellRunner::run_words(const std::vector<ShellText>& words, const ShellT
   if (name == "set" && words.size() > 1 && flat(words[1]) == "--")
     values_.replace_arguments({words.begin() + 2, words.end()});
   if (name == "read" && document) values_.set(flat(words.back()), {body_of(*document)}, mode.branch);
+  if (document && !document->written_to.empty())
+    written_[file_name(flat(values_.whole(document->written_to, line, nullptr)))] = body_of(*document);
+  if (document && name == "sbatch") return submit(body_of(*document), mode);
   if (document && is_among(kShells, name)) return nested(body_of(*document), mode);
+  if (const ShellText* script = written_script(words))
+    return name == "sbatch" ? submit(*script, mode) : nested(*script, mode);
   for (std::size_t i = 1; i + 1 < words.size(); ++i)
     if ((flat(words[i]) == "-c" || flat(words[i]) == "-lc") && is_among(kShells, flat(words[i - 1])))
       return nested(words[i + 1], mode);
@@ -158,6 +184,23 @@ Decided ShellRunner::sum(const std::string& text) {
   return !value ? Decided::unknown : *value != 0 ? Decided::yes : Decided::no;
 }
 
+// The here-document that the command runs as a script: `bash FILE`, `sbatch FILE` or `./FILE`.
+const ShellText* ShellRunner::written_script(const std::vector<ShellText>& words) const {
+  const bool by_shell = is_among(kShells, flat(words.front()));
+  for (std::size_t i = by_shell ? 1 : 0; i < words.size() && (by_shell || i == 0); ++i) {
+    const auto found = written_.find(file_name(flat(words[i])));
+    if (found != written_.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// A job that the script writes has directives and an environment of its own.
+Decided ShellRunner::submit(const ShellText& text, const Mode& mode) {
+  job_ = flat(text);
+  values_.add_environment(slurm_job(job_).environment());
+  return nested(text, mode);
+}
+
 // Where the script ends in an undecided branch, its rest is assumed to run.
 Decided ShellRunner::stop(bool exits, int line, const Mode& mode) {
   if (mode.branch) return Decided::yes;
@@ -173,7 +216,7 @@ Decided ShellRunner::stop(bool exits, int line, const Mode& mode) {
 ShellText ShellRunner::body_of(const ShellToken& document) {
   const int line = document.line + 1;
   if (document.literal) return shell_text(document.text, line);
-  return values_.whole("\"" + document.text + "\"", line, document.branch);
+  return values_.whole("\"" + without_quoting(document.text) + "\"", line, document.branch);
 }
 
 Decided ShellRunner::nested(const ShellText& text, const Mode& mode) {
@@ -193,8 +236,10 @@ void ShellRunner::keep(const std::vector<ShellText>& words, int line, const Mode
 
 // Runs a file that the script reads, where the user names it.
 Decided ShellRunner::source(const std::string& path, int line, const Mode& mode) {
-  const auto given = inputs_.files.find(path.substr(path.find_last_of('/') + 1));
+  const auto given = inputs_.files.find(file_name(path));
   if (given != inputs_.files.end()) return nested(shell_text(given->second, 1), mode);
+  if (const auto own = written_.find(file_name(path)); own != written_.end())
+    return nested(own->second, mode);
   const std::string note = fmt::format("line {}: {} is not read: pass --source FILE", line, path);
   if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(note);
   return Decided::yes;

@@ -54,7 +54,7 @@ class ShellLexer {
 
   void add(ShellToken::Kind kind, std::string text, std::size_t begin) {
     const ShellPiece& piece = piece_at(begin);
-    tokens_.push_back({kind, std::move(text), piece.line, piece.branch, false});
+    tokens_.push_back({kind, std::move(text), piece.line, piece.branch});
   }
 
   [[noreturn]] void fail(std::size_t begin, const std::string& rule) const {
@@ -68,6 +68,8 @@ class ShellLexer {
   }
 
   void op(std::size_t size) {
+    written_to_.clear();
+    document_ = kNone;
     add(ShellToken::Kind::op, text_.substr(at_, size), at_);
     at_ += size;
   }
@@ -101,7 +103,7 @@ class ShellLexer {
   // Leaves `>file`, `2>&1` and `<file` out; remembers here-documents. No file is called --option: there the
   // bracket closes a placeholder, as in "--data-path <PATH> --fp16".
   void redirection() {
-    const bool here = sees("<<") && !sees("<<<");
+    const bool here = sees("<<") && !sees("<<<"), writes = peek() == '>' && !sees(">&");
     while (peek() == '<' || peek() == '>' || peek() == '&') ++at_;
     const bool tabs = here && peek() == '-';
     if (tabs) ++at_;
@@ -109,12 +111,21 @@ class ShellLexer {
     const std::size_t begin = at_;
     if (!here && sees("--")) return;
     std::string target = scan_word();
+    if (writes) write_to(target);
     if (!here) return;
     const bool literal = target.find_first_of("\"'\\") != std::string::npos;
     std::erase_if(target, [](char letter) { return letter == '"' || letter == '\'' || letter == '\\'; });
     add(ShellToken::Kind::here_document, "", begin);
     tokens_.back().literal = literal;
-    awaited_.push_back({tokens_.size() - 1, target, tabs});
+    tokens_.back().written_to = written_to_;
+    document_ = tokens_.size() - 1;
+    awaited_.push_back({document_, target, tabs});
+  }
+
+  // `cat > FILE <<END` and `cat <<END > FILE`.
+  void write_to(const std::string& target) {
+    written_to_ = target;
+    if (document_ != kNone) tokens_[document_].written_to = target;
   }
 
   void read_bodies() {
@@ -220,6 +231,7 @@ class ShellLexer {
   }
 
   static constexpr int kDeepest = 64;
+  static constexpr std::size_t kNone = std::string::npos;
   const ShellText& script_;
   const std::string& file_;
   std::string text_;
@@ -228,6 +240,8 @@ class ShellLexer {
   int depth_ = 0;
   std::vector<ShellToken> tokens_;
   std::vector<Awaited> awaited_;
+  std::string written_to_;        // of the command that is read
+  std::size_t document_ = kNone;  // its here-document
 };
 
 }  // namespace

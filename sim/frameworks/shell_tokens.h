@@ -35,14 +35,15 @@ struct ShellToken {
   std::string text;  // an operator is ";", "&&", "\n", ...; a here-document has its body
   int line = 0;
   BranchPointer branch;
-  bool literal = false;  // a here-document whose $ stand for themselves
+  bool literal = false;      // a here-document whose $ stand for themselves
+  std::string written_to{};  // the file that a here-document fills; "" where it is only read
 
   bool is(const char* op) const { return kind == Kind::op && text == op; }
   bool is_word(const char* word) const { return kind == Kind::word && text == word; }
 };
 
-// The text of a script that may itself come out of variables. Redirections are left out. InputError for
-// quotes and brackets that are not closed.
+// The text of a script that may itself come out of variables. Redirections are left out but for written_to.
+// InputError for quotes and brackets that are not closed.
 std::vector<ShellToken> shell_tokens(const ShellText& script, const std::string& file);
 
 ShellText shell_text(const std::string& text, int first_line);

@@ -167,6 +167,11 @@ ShellValues::ShellValues(const std::string& file, const ShellInputs& inputs)
       values_[name] = {value.empty() ? ShellText() : ShellText{{value, 0, nullptr}}};
 }
 
+void ShellValues::add_environment(const std::map<std::string, std::string>& variables) {
+  for (const auto& [name, value] : variables)
+    if (!given_.contains(name)) values_[name] = {{{value, 0, nullptr}}};
+}
+
 // A value that the user hands in wins. One note says that another value gives way.
 bool ShellValues::is_given(const std::string& name, const ShellValue& value, int line) {
   const auto given = given_.find(name);

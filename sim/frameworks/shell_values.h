@@ -44,10 +44,12 @@ class ShellValues {
   void shift_arguments(std::size_t by);
 
   const std::vector<std::string>& notes() const { return notes_; }
+  // Counts letters that are read or written. InputError where they are more than any script has.
+  void spend(std::size_t letters, int line);
+  void add_environment(const std::map<std::string, std::string>& variables);  // of a batch job
 
  private:
   class Expansion;
-  void spend(std::size_t letters, int line);
   void write_arguments();
   void set_element(const std::string& name, const std::string& key, ShellText text,
                    const BranchPointer& branch);

@@ -29,6 +29,7 @@ void take(const std::string& name, const std::string& value, int line, SlurmJob&
   const auto is = [&](const char* full, const char* brief) { return name == full || name == brief; };
   if (is("--nodes", "-N")) {
     job.nodes = std::max(1L, count_of(value));
+    job.open_nodes = count_of(value) == 0 ? value : "";
   } else if (is("--ntasks-per-node", "--tasks-per-node")) {
     job.tasks_per_node = count_of(value);
   } else if (is("--ntasks", "-n")) {
@@ -52,10 +53,10 @@ long SlurmJob::gpus_of_node() const {
 
 std::map<std::string, std::string> SlurmJob::environment() const {
   if (line == 0) return {};
-  std::map<std::string, std::string> all = {{"SLURM_NNODES", std::to_string(nodes)},
-                                            {"SLURM_JOB_NUM_NODES", std::to_string(nodes)}};
+  std::map<std::string, std::string> all;
+  if (open_nodes.empty()) all["SLURM_NNODES"] = all["SLURM_JOB_NUM_NODES"] = std::to_string(nodes);
   if (tasks_per_node > 0) all["SLURM_NTASKS_PER_NODE"] = std::to_string(tasks_per_node);
-  if (tasks > 0 || tasks_per_node > 0)
+  if (tasks > 0 || (tasks_per_node > 0 && open_nodes.empty()))
     all["SLURM_NTASKS"] = all["SLURM_NPROCS"] = std::to_string(tasks > 0 ? tasks : tasks_per_node * nodes);
   if (gpus_per_node > 0)
     all["SLURM_GPUS_PER_NODE"] = all["SLURM_GPUS_ON_NODE"] = std::to_string(gpus_per_node);

@@ -9,6 +9,7 @@ namespace rehearse {
 struct SlurmJob {
   int line = 0;  // of the last request that counts; 0: the script asks for nothing
   long nodes = 1, gpus_per_node = 0, tasks_per_node = 0, tasks = 0;
+  std::string open_nodes;  // the number of nodes, where it is a word that the text does not decide
 
   // GPUs of a node: as requested, or one for each of several tasks.
   long gpus_of_node() const;

@@ -231,6 +231,30 @@ TEST(ScriptFlags, FollowsCommandsThatAreTexts) {
               ElementsAre("--num-layers 4", "--fp8-format hybrid"));
 }
 
+// A launcher that writes its batch job, and submits it.
+TEST(ScriptFlags, FollowsAScriptThatTheScriptWrites) {
+  const std::string words = "A='--num-layers 4'\n";
+  const std::string body = "<<- EOM\n\tsrun bash -c \"\n\tcd x\n\tpython train.py $A --a \\$B\n\t\"\n\tEOM\n";
+  const auto flags = ElementsAre("--num-layers 4", "--a $B");
+  EXPECT_THAT(names_of(words + "cat > out/job.sbatch " + body + "sbatch --parsable out/job.sbatch"), flags);
+  EXPECT_THAT(
+      names_of(words + "J=out/job\ncat " + body.substr(0, 7) + " > $J.sh" + body.substr(7) + "bash $J.sh"),
+      flags);
+  EXPECT_THAT(names_of(words + "cat > job.sh " + body + "chmod +x job.sh\n./job.sh"), flags);
+  EXPECT_THAT(names_of(words + "cat > other.json <<EOM\n{\"a\": 1}\nEOM\npython train.py $A"),
+              ElementsAre("--num-layers 4"));
+}
+
+TEST(ScriptFlags, TakesTheHeadOfTheJobThatTheScriptSubmits) {
+  const std::string head = "#SBATCH --nodes=$N\n#SBATCH --gpus-per-node=4\n";
+  const std::string job = head + "torchrun --nnodes \\$SLURM_NNODES train.py --num-layers 4\n";
+  EXPECT_THAT(names_of("N=16\nsbatch <<EOM\n" + job + "EOM"),
+              ElementsAre("--nnodes 16", "--num-layers 4", "--nproc-per-node 4", "--nnodes 16"));
+  EXPECT_THAT(names_of(head + "srun python train.py --num-layers 4"),
+              ElementsAre("--num-layers 4", "--nproc-per-node 4", "--nnodes $N"))
+      << "not one node";
+}
+
 TEST(ScriptFlags, NamesWhatItCannotKnow) {
   const auto notes = [](const std::string& script) { return script_flags(script, "s").notes; };
   EXPECT_THAT(notes("python train.py --num-layers 4 --bf16 x $EXTRA $@"),
@@ -252,6 +276,10 @@ TEST(ScriptFlags, RefusesTextsThatGrow) {
   for (int i = 0; i < 60; ++i) doubling += "A=\"$A $A\"\n";
   EXPECT_THAT(refusal([&] { script_flags(doubling, "s"); }), HasSubstr("characters in all"));
   EXPECT_THAT(refusal([] { script_flags("f() { f; f; }\nf", "s"); }), HasSubstr("too deep"));
+  const std::string body(1 << 16, 'a');
+  EXPECT_THAT(
+      refusal([&] { script_flags("cat > f.sh <<E\n" + body + "\nE\nwhile true; do bash f.sh; done", "s"); }),
+      HasSubstr("characters in all"));
 }
 
 TEST(ShellArithmetic, ComputesAsTheShell) {

@@ -10,6 +10,7 @@ namespace rehearse {
 
 namespace {
 
+constexpr std::array kShells = {"bash", "sh", "/bin/bash", "/bin/sh", "sbatch"};
 constexpr std::array kComparesNumbers = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"};
 
 // By Slurm, PBS, MPI and torchrun.
@@ -30,8 +31,22 @@ constexpr std::array kSucceed = {"cd",     "pushd", "popd", "mkdir", "export", "
                                  "set",    "echo",  "rm",   "cp",    "mv",     "touch",  "chmod",
                                  "pip",    "pip3",  "git",  "sleep", "wait",   "module", "conda",
                                  "ulimit", "shopt", "pwd",  "ls",    "date",   "unset",  "hostname"};
+
 std::string file_name(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
+}
+
+// Where words such as `bash -euo pipefail -c` take a script from the next word; 0: nowhere.
+std::size_t text_of_shell(const std::vector<ShellText>& words) {
+  bool is_shell = false, has_value = false;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string word = flat(words[i]);
+    const bool is_option = is_shell && word.starts_with('-') && !word.starts_with("--");
+    if (is_option && word.ends_with('c')) return i + 1;
+    is_shell = is_among(kShells, word) || is_option || has_value;
+    has_value = is_option && word.ends_with('o');
+  }
+  return 0;
 }
 
 // In a here-document quotes stand for themselves, but for those inside $(...) and ${...}.
@@ -39,19 +54,20 @@ std::string without_quoting(const std::string& body) {
   std::string text;
   int depth = 0;
   for (std::size_t at = 0; at < body.size(); ++at) {
-    const char letter = body[at];
-    const bool opens = letter == '$' && at + 1 < body.size() && (body[at + 1] == '(' || body[at + 1] == '{');
+    const char letter = body[at], next = at + 1 < body.size() ? body[at + 1] : '\0';
+    const bool opens = letter == '$' && (next == '(' || next == '{');
+    const bool escapes = letter == '\\' && next != '\0';
     if (opens || (depth > 0 && (letter == '(' || letter == '{'))) ++depth;
     if (depth > 0 && (letter == ')' || letter == '}')) --depth;
-    if (letter == '"' && depth == 0) text += at > 0 && body[at - 1] == '\\' ? "\\\\\\" : "\\";
+    if (depth == 0 && (letter == '"' || (escapes && next == '"'))) text += '\\';
     text += letter;
-    if (opens) text += body[++at];
+    if (escapes && next == '"' && depth == 0) text += '\\';
+    if (opens || escapes) text += body[++at];
   }
   return text;
 }
 
 constexpr std::array kAssign = {"export", "declare", "local", "readonly", "typeset"};
-constexpr std::array kShells = {"bash", "sh", "/bin/bash", "/bin/sh", "sbatch"};
 
 }  // namespace
 
@@ -110,9 +126,7 @@ Decided ShellRunner::run_words(const std::vector<ShellText>& words, const ShellT
   if (document && is_among(kShells, name)) return nested(body_of(*document), mode);
   if (const ShellText* script = written_script(words))
     return name == "sbatch" ? submit(*script, mode) : nested(*script, mode);
-  for (std::size_t i = 1; i + 1 < words.size(); ++i)
-    if ((flat(words[i]) == "-c" || flat(words[i]) == "-lc") && is_among(kShells, flat(words[i - 1])))
-      return nested(words[i + 1], mode);
+  if (const std::size_t at = text_of_shell(words); at > 0) return nested(words[at], mode);
   keep(words, line, mode);
   return is_among(kSucceed, name) || is_among(kAssign, name) ? Decided::yes : Decided::unknown;
 }

@@ -223,6 +223,10 @@ TEST(ScriptFlags, CountsOnlyWordsThatReachTheCommand) {
 TEST(ScriptFlags, FollowsCommandsThatAreTexts) {
   EXPECT_THAT(names_of("C=\"torchrun train.py --num-layers 4\"\necho $C\neval $C"),
               ElementsAre("--num-layers 4"));
+  for (const char* shell : {"bash -x -e -c", "sh -xc", "bash -euo pipefail -c"})
+    EXPECT_THAT(names_of(std::string("srun ") + shell + " 'python train.py --num-layers 4'"),
+                ElementsAre("--num-layers 4"))
+        << shell;
   EXPECT_THAT(names_of("O='--a 1'\nsrun bash -c \"cd x && python train.py --num-layers 4 $O\""),
               ElementsAre("--num-layers 4", "--a 1"));
   EXPECT_THAT(names_of("read -r -d '' C <<EOM\npython train.py --num-layers 4\nEOM\nsrun sh -c \"$C\""),
@@ -241,6 +245,8 @@ TEST(ScriptFlags, FollowsAScriptThatTheScriptWrites) {
       names_of(words + "J=out/job\ncat " + body.substr(0, 7) + " > $J.sh" + body.substr(7) + "bash $J.sh"),
       flags);
   EXPECT_THAT(names_of(words + "cat > job.sh " + body + "chmod +x job.sh\n./job.sh"), flags);
+  EXPECT_THAT(names_of("bash <<E\npython train.py --num-layers 4 --a \"b c\" --b \\\"q\\\"\nE"),
+              ElementsAre("--num-layers 4", "--a b c", "--b \"q\""));
   EXPECT_THAT(names_of(words + "cat > other.json <<EOM\n{\"a\": 1}\nEOM\npython train.py $A"),
               ElementsAre("--num-layers 4"));
 }

@@ -285,7 +285,7 @@ class AccelerateReader {
     for (const auto& [key, value] : section.items()) {
       const std::string at = pointer + "/" + pointer_step(key);
       const auto ignored = ignored_of_accelerate().find(key);
-      if (value.is_object() && path.empty() && ignored == ignored_of_accelerate().end() &&
+      if (value.is_object() && !value.empty() && path.empty() && ignored == ignored_of_accelerate().end() &&
           !free_of_accelerate().contains(key)) {
         list_keys(value, key + ".", at);
         continue;
@@ -297,7 +297,8 @@ class AccelerateReader {
                             "",
                             ""};
       if (used_.contains(key)) option.fate = OptionFate::used;
-      if (free_of_accelerate().contains(key) || value.is_null()) option.fate = OptionFate::free;
+      if (free_of_accelerate().contains(key) || value.is_null() || value == Json::object())
+        option.fate = OptionFate::free;
       const bool is_set = value != false && !value.is_null() && value != "" && !value.empty();
       if (ignored != ignored_of_accelerate().end()) {
         option.fate = is_set ? OptionFate::ignored : OptionFate::free;
@@ -309,7 +310,20 @@ class AccelerateReader {
         option.nearest = nearest_name(key, {used_.begin(), used_.end()});
         note(fmt::format("line {}: {}{} is unknown to Accelerate, and ignored", yaml_.line(at), path, key));
       }
-      imported_.options.push_back(std::move(option));
+      list_each(option, value, at);
+    }
+  }
+
+  // The keys of a section have its fate.
+  void list_each(const ImportedOption& option, const Json& value, const std::string& pointer) {
+    if (!value.is_object() || value.empty()) return imported_.options.push_back(option);
+    for (const auto& [key, below] : value.items()) {
+      ImportedOption each = option;
+      const std::string at = pointer + "/" + pointer_step(key);
+      each.name += "." + key;
+      each.value = below.is_structured() ? "" : below.dump();
+      each.place = fmt::format("line {}", yaml_.line(at));
+      list_each(each, below, at);
     }
   }
 

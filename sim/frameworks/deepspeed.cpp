@@ -39,7 +39,7 @@ class DeepSpeedReader {
     note_unknown(config_, "");
     if (!violations_.empty()) throw InputError(std::move(violations_));
     imported_.scenario["plan"] = plan_;
-    list_options(config_.json(), "");
+    list_options(config_.json(), "", nullptr);
     settle_fates(imported_);
     return std::move(imported_);
   }
@@ -67,20 +67,19 @@ class DeepSpeedReader {
     }
   }
 
-  // Keys of a section that is read are listed one by one; any other section is one option.
-  void list_options(const Json& json, const std::string& section) {
+  // Lists each key. `of_section` is the fate of a section that is unknown or free.
+  void list_options(const Json& json, const std::string& section, const OptionFate* of_section) {
     for (const auto& [key, value] : json.items()) {
       const std::string path = section + key;
-      const bool is_section = value.is_object() && !value.empty() && section.empty() &&
-                              !is_free_of_deepspeed(path) && !unknown_.contains(path);
-      if (is_section) {
-        list_options(value, path + "/");
+      const auto unknown = unknown_.find(path);
+      const OptionFate own = unknown != unknown_.end()    ? OptionFate::unknown
+                             : is_free_of_deepspeed(path) ? OptionFate::free
+                                                          : OptionFate::used;
+      const OptionFate fate = of_section != nullptr ? *of_section : own;
+      if (value.is_object() && !value.empty()) {
+        list_options(value, path + "/", fate == OptionFate::used ? nullptr : &fate);
         continue;
       }
-      const auto unknown = unknown_.find(path);
-      const OptionFate fate = unknown != unknown_.end()    ? OptionFate::unknown
-                              : is_free_of_deepspeed(path) ? OptionFate::free
-                                                           : OptionFate::used;
       imported_.options.push_back({path, value.is_structured() ? "" : value.dump(), "", fate, "",
                                    unknown == unknown_.end() ? "" : unknown->second});
     }

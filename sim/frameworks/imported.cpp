@@ -23,6 +23,17 @@ bool names(const std::string& text, const std::string& name) {
   return false;
 }
 
+// Whether the subject is a section of the option: "section" of section/option, and section of section.option.
+bool is_of_section(const std::string& subject, const std::string& option) {
+  for (std::size_t end = option.find_first_of("/."); end != std::string::npos;
+       end = option.find_first_of("/.", end + 1)) {
+    const std::string section = option.substr(0, end);
+    if (option[end] == '/' ? subject.starts_with('"' + section + '"') : subject.starts_with(section + " "))
+      return true;
+  }
+  return false;
+}
+
 // The subject of the note: its words before the colon, without the line.
 std::string subject_of(const std::string& note) {
   std::size_t begin = 0;
@@ -64,17 +75,20 @@ Json with_command_line(Json config, std::span<const KeyOfField> keys, const Said
 }
 
 void settle_fates(Imported& imported) {
+  std::vector<std::string> subjects;
+  for (const std::string& note : imported.notes) subjects.push_back(subject_of(note));
   for (ImportedOption& option : imported.options) {
     if (option.fate != OptionFate::used || option.name.empty()) continue;
-    const auto note = std::ranges::find_if(imported.notes, [&](const std::string& each) {
-      const std::string subject = subject_of(each);
-      return names(subject, option.name) || (!option.known_as.empty() && names(subject, option.known_as));
+    const auto found = std::ranges::find_if(subjects, [&](const std::string& subject) {
+      return names(subject, option.name) || is_of_section(subject, option.name) ||
+             std::ranges::any_of(option.known_as, [&](const auto& other) { return names(subject, other); });
     });
-    if (note == imported.notes.end()) continue;
+    if (found == subjects.end()) continue;
+    const std::string& note = imported.notes[static_cast<std::size_t>(found - subjects.begin())];
     const bool is_ignored =
-        note->find(" is ignored") != std::string::npos || note->find(" are ignored") != std::string::npos;
+        note.find(" is ignored") != std::string::npos || note.find(" are ignored") != std::string::npos;
     option.fate = is_ignored ? OptionFate::ignored : OptionFate::approximated;
-    option.effect = *note;
+    option.effect = note;
   }
 }
 

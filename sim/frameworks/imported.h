@@ -20,9 +20,9 @@ struct ImportedOption {
   std::string value;  // "" of a switch
   std::string place;  // "line 12"; "" where the file has no lines
   OptionFate fate = OptionFate::used;
-  std::string effect;      // of an approximated or ignored option: the counted behaviour
-  std::string nearest;     // of an unknown option: known names like it
-  std::string known_as{};  // the option that the file spells otherwise, as notes name it
+  std::string effect;                   // of an approximated or ignored option: the counted behaviour
+  std::string nearest;                  // of an unknown option: known names like it
+  std::vector<std::string> known_as{};  // options that it sets, where the file spells it otherwise
 };
 
 // A configuration of another program, in our words.

@@ -53,14 +53,14 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
     : file_(std::move(file)), over_(request.over) {
   std::vector<Violation> violations;
   notes_ = std::move(found.notes);
-  options_ = std::move(found.others);
+  for (ImportedOption& other : found.others) list(std::move(other), false);
   if (found.flags.empty()) violations.push_back({file_, "", "holds no options", "", "--num-layers 32 ..."});
   for (ScriptFlag& flag : found.flags) {
     const bool left_out = std::ranges::count(request.ignored, flag.name) > 0;
     const MegatronOption* option = find_megatron_option(flag.name);
     ImportedOption seen;
     seen.name = flag.source.empty() ? flag.name : flag.source;
-    seen.known_as = option == nullptr ? "" : option->name();
+    if (option != nullptr) seen.known_as = {option->name()};
     seen.value = join(flag.values, " ").substr(0, kMaxShown);
     if (flag.line > 0) seen.place = fmt::format("line {}", flag.line);
     if (left_out) {
@@ -72,7 +72,7 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
     } else if (option->role == OptionRole::free) {
       seen.fate = OptionFate::free;
     }
-    options_.push_back(std::move(seen));
+    if (!flag.is_default) list(std::move(seen), !flag.source.empty());
     if (left_out || option == nullptr || violations.size() >= kMaxViolations) continue;
     flag.name = option->name();
     take(std::move(flag), violations);
@@ -82,6 +82,15 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
   add_undecided(violations);
   if (!violations.empty()) throw InputError(std::move(violations));
   write_over();
+}
+
+// A key of a file that sets several options is listed once.
+void MegatronFlags::list(ImportedOption option, bool is_key) {
+  const auto [at, is_new] = listed_.try_emplace({option.name, option.place}, options_.size());
+  if (!is_key || is_new) return options_.push_back(std::move(option));
+  ImportedOption& same = options_[at->second];
+  same.known_as.insert(same.known_as.end(), option.known_as.begin(), option.known_as.end());
+  if (same.fate == OptionFate::free) same.fate = option.fate;
 }
 
 // A text without a known option is not for Megatron-LM.

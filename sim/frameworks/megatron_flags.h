@@ -40,6 +40,7 @@ class MegatronFlags {
   bool is_settled(ScriptFlag& flag, const MegatronOption& option, std::vector<Violation>& violations);
   void require_values(const ScriptFlag& flag, const MegatronOption& option,
                       std::vector<Violation>& violations);
+  void list(ImportedOption option, bool is_key);
   void note_unknown();
   void add_undecided(std::vector<Violation>& violations) const;
   void write_over();
@@ -56,6 +57,7 @@ class MegatronFlags {
   std::map<std::string, ScriptFlag> flags_;
   std::vector<std::string> notes_;
   std::vector<ImportedOption> options_;
+  std::map<std::pair<std::string, std::string>, std::size_t> listed_;  // by name and place
 };
 
 // The options that the network's shape lacks: empty where it is whole.

@@ -1,5 +1,7 @@
 #include "frameworks/named_arguments.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -64,6 +66,22 @@ std::string as_option_value(const std::string& value) {
   return is_member ? value.substr(dot + 1) : value;
 }
 
+// Lists an argument that leaves everything as it is.
+void list_argument(const NamedArgument& argument, const std::vector<const MegatronOption*>& options,
+                   ScriptFlags& found) {
+  if (argument.is_default) return;
+  const bool follows = std::ranges::count(kFollows, argument.name) > 0;
+  const bool is_free = follows || std::ranges::any_of(options, [](const MegatronOption* option) {
+                         return option->role == OptionRole::free;
+                       });
+  const OptionFate fate = is_free           ? OptionFate::free
+                          : options.empty() ? OptionFate::unknown
+                                            : OptionFate::used;
+  found.others.push_back({argument.source.empty() ? "--" + argument.name : argument.source,
+                          join(argument.values, " "),
+                          argument.line > 0 ? fmt::format("line {}", argument.line) : "", fate, "", ""});
+}
+
 std::string with_underscores(std::string name) {
   std::ranges::replace(name, '-', '_');
   return name;
@@ -79,7 +97,6 @@ bool is_false_word(const std::string& value) {
 }
 
 void add_named_argument(const NamedArgument& argument, ScriptFlags& found) {
-  if (says_nothing(argument.values) || std::ranges::count(kFollows, argument.name) > 0) return;
   std::string name = with_underscores(argument.name);
   for (const Renamed& each : kRenamed)
     if (name == each.name) name = each.other;
@@ -88,13 +105,17 @@ void add_named_argument(const NamedArgument& argument, ScriptFlags& found) {
   const auto add = [&](const std::string& option) -> ScriptFlag& {
     found.flags.push_back({option, {}, argument.line});
     found.flags.back().source = argument.source;
+    found.flags.back().is_default = argument.is_default;
     return found.flags.back();
   };
   auto options = options_of_argument(name);
   if (options.empty())
     if (const MegatronOption* spelled = find_megatron_option("--" + argument.name))
       options.push_back(spelled);
+  const std::size_t before = found.flags.size();
+  const bool sets = !says_nothing(argument.values) && std::ranges::count(kFollows, argument.name) == 0;
   for (const MegatronOption* option : options) {
+    if (!sets) break;
     if (is_none(*option, argument.values)) continue;
     const bool is_switch = option->takes == OptionTakes::nothing;
     const bool by_name =
@@ -108,7 +129,8 @@ void add_named_argument(const NamedArgument& argument, ScriptFlags& found) {
       add(option->name()).values = argument.values;  // which it does not take
     }
   }
-  if (options.empty() && !is_off) add("--" + argument.name).values = argument.values;
+  if (options.empty() && sets && !is_off) add("--" + argument.name).values = argument.values;
+  if (found.flags.size() == before) list_argument(argument, options, found);
 }
 
 }  // namespace rehearse

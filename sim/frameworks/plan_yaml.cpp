@@ -107,7 +107,7 @@ void PlanYaml::write_gpus(std::int64_t gpus) {
 
 Imported PlanYaml::finish(const std::set<std::string>& free) {
   if (!violations.empty()) throw InputError(std::move(violations));
-  list(yaml_.json, "", free);
+  list(yaml_.json, "", free, nullptr);
   settle_fates(imported);
   return std::move(imported);
 }
@@ -118,18 +118,21 @@ int PlanYaml::line(const std::string& path) const {
   return yaml_.line(pointer);
 }
 
-void PlanYaml::list(const Json& section, const std::string& before, const std::set<std::string>& free) {
+// `of_section`: the fate of the section, which is that of its keys, where the section is free or read whole.
+void PlanYaml::list(const Json& section, const std::string& before, const std::set<std::string>& free,
+                    const OptionFate* of_section) {
   for (const auto& [key, value] : section.items()) {
     const std::string path = before + key;
     const bool is_free = free.contains(path) || free.contains("*." + key) || value.is_null();
     const auto below = read_.lower_bound(path + ".");
     const bool is_opened = below != read_.end() && below->starts_with(path + ".");
     const bool is_read = read_.contains(path) && !(value.is_object() && is_opened);
-    if (value.is_object() && !is_free && !is_read) {
-      list(value, path + ".", free);
+    const OptionFate own = is_read ? OptionFate::used : is_free ? OptionFate::free : OptionFate::unknown;
+    const OptionFate fate = of_section != nullptr && own == OptionFate::unknown ? *of_section : own;
+    if (value.is_object() && !value.empty()) {
+      list(value, path + ".", free, fate == OptionFate::unknown ? nullptr : &fate);
       continue;
     }
-    const OptionFate fate = is_read ? OptionFate::used : is_free ? OptionFate::free : OptionFate::unknown;
     if (fate == OptionFate::unknown) unknown_.push_back(path);
     const bool is_unknown = fate == OptionFate::unknown;
     imported.options.push_back({path, value.is_structured() ? "" : value.dump(),

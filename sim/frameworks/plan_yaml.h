@@ -55,7 +55,8 @@ class PlanYaml {
 
  private:
   int line(const std::string& path) const;
-  void list(const Json& section, const std::string& before, const std::set<std::string>& free);
+  void list(const Json& section, const std::string& before, const std::set<std::string>& free,
+            const OptionFate* of_section);
 
   const YamlText& yaml_;
   const std::string& file_;

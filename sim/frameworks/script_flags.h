@@ -15,6 +15,7 @@ struct ScriptFlag {
   std::string condition{};  // "if [ $AC = full ] of line 2": undecided condition of the flag
   std::string decides{};    // the command that decides it
   std::string source{};     // the key of the file, where that is not the name
+  bool is_default = false;  // no option of the file
 };
 
 struct ScriptFlags {

@@ -49,7 +49,7 @@ class DialectReader {
     if (yaml.json.contains("comm_overlap") && yaml.json["comm_overlap"].is_object()) overlap();
     derive();
     for (const auto& [name, value] : dialect_.defaults)
-      if (find(name) == nullptr) arguments_.push_back({name, {value}, 0, name + " by default"});
+      if (find(name) == nullptr) arguments_.push_back({name, {value}, 0, name + " by default", true});
     ScriptFlags found;
     found.others = std::move(others_);
     found.notes = std::move(notes_);
@@ -90,9 +90,10 @@ class DialectReader {
       return add(renamed->second, plain, line, path);
     if (const auto ignored = look_up(dialect_.ignored, path);
         !path.empty() && ignored != dialect_.ignored.end()) {
-      if (plain.is_null() || plain == false || plain == 0 || plain.empty()) return;
+      if (plain.is_null() || plain == false || plain == 0 || plain.empty())
+        return remember(path, plain, line, OptionFate::used);
       notes_.push_back(fmt::format("line {}: {} is ignored: {}", line, dotted(path), ignored->second));
-      return remember(path, plain, line, OptionFate::ignored, ignored->second);
+      return remember_all(yaml, plain, path, pointer, ignored->second);
     }
     if (const auto counted = dialect_.counted.find(path); counted != dialect_.counted.end()) {
       const bool differs = !plain.is_null() && plain != counted->second.first;
@@ -104,15 +105,25 @@ class DialectReader {
     }
     if (!free && !path.empty() && look_up(dialect_.free, path) != dialect_.free.end()) {
       free = true;
-      remember(path, plain, line, OptionFate::free);
     }
     if (value.is_object()) {
       for (const auto& [key, below] : value.items())
         visit(yaml, below, path.empty() ? key : path + "/" + key, pointer + "/" + pointer_step(key), free);
-    } else if (!free) {
-      if (names_a_file(path)) return read_file(word_of(plain), line, path);
+    } else if (free) {
+      remember(path, plain, line, OptionFate::free);
+    } else if (names_a_file(path)) {
+      read_file(word_of(plain), line, path);
+    } else {
       add(last_step(path), plain, line, path);
     }
+  }
+
+  // An ignored key, or the keys of an ignored section.
+  void remember_all(const YamlText& yaml, const Json& value, const std::string& path,
+                    const std::string& pointer, const std::string& effect) {
+    if (!value.is_object()) return remember(path, value, yaml.line(pointer), OptionFate::ignored, effect);
+    for (const auto& [key, below] : value.items())
+      remember_all(yaml, below, path + "/" + key, pointer + "/" + pointer_step(key), effect);
   }
 
   // In Primus, a section names the file of a model's shape, and such a file names the files that it extends.
@@ -147,7 +158,6 @@ class DialectReader {
     if (table != dialect_.values.end())
       for (std::string& word : argument.values)
         if (const auto other = table->second.find(word); other != table->second.end()) word = other->second;
-    if (value.is_array() && value.empty()) return;
     arguments_.push_back(std::move(argument));
   }
 
@@ -221,7 +231,7 @@ class DialectReader {
     if (find("tokenizer_library") && !is("tokenizer_library", "megatron")) {
       const bool names_type = find("tokenizer_type") && !is("tokenizer_type", "null");
       if (names_type) instead("tokenizer_type", "tokenizer_model", join(find("tokenizer_type")->values, ""));
-      std::erase_if(arguments_, [](const NamedArgument& each) { return each.name == "tokenizer_type"; });
+      drop({"tokenizer_type"});
       instead("tokenizer_library", "tokenizer_type", "SentencePieceTokenizer");
     }
     drop({"tokenizer_library"});

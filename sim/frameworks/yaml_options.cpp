@@ -72,7 +72,10 @@ bool has_yaml_options(const std::string& text) {
 ScriptFlags yaml_options(const std::string& text, const std::string& file) {
   ScriptFlags found;
   const YamlText yaml = read_yaml(text, file);
-  add_options(yaml, yaml.json, "", found);
+  // Beside them a test names the steps that it measures.
+  const bool has_section = yaml.json.is_object() && yaml.json.contains("MODEL_ARGS");
+  add_options(yaml, has_section ? yaml.json["MODEL_ARGS"] : yaml.json, has_section ? "/MODEL_ARGS" : "",
+              found);
   return found;
 }
 

@@ -12,6 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 TEST(Import, ReadsWhatGradientsAreClippedTo) {
   const auto of_script = [](const std::string& flags) {
@@ -36,6 +37,47 @@ TEST(Import, ReadsWhatGradientsAreClippedTo) {
   };
   EXPECT_EQ(of_toml(""), 1.0);
   EXPECT_EQ(of_toml("max_norm = 2.5\n"), 2.5);
+}
+
+std::vector<std::string> names_and_fates(const Imported& found) {
+  std::vector<std::string> all;
+  for (const ImportedOption& option : found.options)
+    all.push_back(option.name + " " + to_string(option.fate));
+  return all;
+}
+
+// Keys that set nothing, keys of sections that cost nothing or are ignored, and keys that set several
+// options.
+TEST(Import, ListsEachKeyOfTheFileOnce) {
+  const Imported bridge =
+      read_launch("run.yaml",
+                  "model: {num_layers: 2, mtp_num_layers: null, num_query_groups: 2, my_own: false}\n"
+                  "train: {micro_batch_size: 1, global_batch_size: 8}\nddp: {overlap_param_gather: false}\n"
+                  "logger: {log_interval: 1, more: {x: 2}}\npeft: {dim: 8, alpha: 16}\nenv_vars: {}\n");
+  EXPECT_THAT(names_and_fates(bridge),
+              UnorderedElementsAre(
+                  "model.num_layers used", "model.mtp_num_layers used", "model.num_query_groups used",
+                  "model.my_own unknown", "train.micro_batch_size used", "train.global_batch_size used",
+                  "ddp.overlap_param_gather used", "logger.log_interval free", "logger.more.x free",
+                  "peft.dim ignored", "peft.alpha ignored", "env_vars used"));
+  const Imported accelerate =
+      read_launch("a.yaml",
+                  "distributed_type: FSDP\nnum_processes: 8\nmixed_precision: bf16\nmegatron_lm_config: {}\n"
+                  "fsdp_config: {fsdp_version: 2}\nmpirun_config: {mpirun_ccl: '1'}\n");
+  EXPECT_EQ(accelerate.options.size(), 6u);
+  const Imported trainer = read_launch(
+      "t.yaml", "base_model: x\nmicro_batch_size: 1\nlr_scheduler_kwargs: {min_lr: 0}\nmy: {own: 1}\n");
+  EXPECT_EQ(fate_of(trainer, "lr_scheduler_kwargs.min_lr"), "free");
+  EXPECT_EQ(fate_of(trainer, "my.own"), "unknown");
+  const char* text =
+      R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu", "pin_memory": true}},
+                         "train_batch_size": 8, "flops_profiler": {"enabled": false}})";
+  const Imported zero = import_deepspeed(JsonReader(Json::parse(text), "ds.json"), 8);
+  EXPECT_THAT(names_and_fates(zero),
+              UnorderedElementsAre("zero_optimization/stage used", "train_batch_size used",
+                                   "zero_optimization/offload_param/device ignored",
+                                   "zero_optimization/offload_param/pin_memory ignored",
+                                   "flops_profiler/enabled free"));
 }
 
 // Values that no scenario can express are refused with their place.

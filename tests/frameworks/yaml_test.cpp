@@ -113,7 +113,7 @@ TEST(ImportYaml, ReadsNemo) {
   EXPECT_EQ(found.model["activation"], "swiglu");
   EXPECT_EQ(found.model["vocab_size"], 32000);
   EXPECT_EQ(found.model["tie_word_embeddings"], false);
-  EXPECT_EQ(fate_of(found, "run"), "free");
+  EXPECT_EQ(fate_of(found, "run.name"), "free");
   EXPECT_EQ(fate_of(found, "model.my_own_switch"), "unknown");
   EXPECT_EQ(fate_of(found, "model.num_micro_batches_with_partial_activation_checkpoints"), "ignored");
   EXPECT_EQ(fate_of(found, "model.tensor_model_parallel_size"), "used");
@@ -261,7 +261,7 @@ TEST(ImportTrainer, ReadsNanotron) {
   EXPECT_EQ(found.model["model_type"], "llama");
   EXPECT_FALSE(found.model.contains("pad_token_id"));
   EXPECT_EQ(fate_of(found, "parallelism.my_own"), "unknown");
-  EXPECT_EQ(fate_of(found, "general"), "free");
+  EXPECT_EQ(fate_of(found, "general.project"), "free");
   EXPECT_THAT(
       refusal([] { read_launch("x.yaml", "parallelism: {tp: many}\ntokens: {micro_batch_size: 1}\n"); }),
       HasSubstr("line 1: parallelism.tp: must be an integer"));

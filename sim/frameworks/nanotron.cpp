@@ -122,8 +122,9 @@ Imported import_nanotron(const YamlText& yaml, const std::string& file, const Im
   plan["precision"] = dtype == "float16" ? "fp16" : dtype == "float32" ? "fp32" : "bf16";
   if (const double bucket = from.number("model.ddp_bucket_cap_mb", 25); bucket > 0 && bucket < 1e6)
     plan["bucket"] = fmt::format("{:.0f}B", bucket * 1024 * 1024);
-  if (from.find("optimizer.optimizer_factory.torch_adam_is_fused"))
-    plan["fused_adam"] = from.on("optimizer.optimizer_factory.torch_adam_is_fused");
+  for (const char* key :  // the second, in releases of 2023
+       {"optimizer.optimizer_factory.torch_adam_is_fused", "optimizer.torch_adam_is_fused"})
+    if (from.find(key)) plan["fused_adam"] = from.on(key);
   const std::string differs =
       optimizer_note("optimizer.optimizer_factory.name", from.text("optimizer.optimizer_factory.name"));
   if (!differs.empty() && from.find("optimizer.optimizer_factory.name"))
@@ -139,10 +140,16 @@ Imported import_nanotron(const YamlText& yaml, const std::string& file, const Im
   std::set<std::string> free = {"checkpoints",
                                 "data_stages",
                                 "general",
+                                "data",
+                                "learning_rate_scheduler",
                                 "lighteval",
                                 "logging",
                                 "metrics_logging",
                                 "model.init_method",
+                                "optimizer.adam_beta1",
+                                "optimizer.adam_beta2",
+                                "optimizer.adam_eps",
+                                "optimizer.learning_rate",
                                 "optimizer.learning_rate_scheduler",
                                 "optimizer.optimizer_factory.adam_beta1",
                                 "optimizer.optimizer_factory.adam_beta2",

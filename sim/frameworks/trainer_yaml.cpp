@@ -25,6 +25,9 @@ constexpr const char* kOwnKernels = "the kernels of the profile are counted";
 // values that are counted.
 constexpr std::array kIgnoredOfTrainers = {
     CountedKey{"rl", "null", kOneModel},
+    CountedKey{"beta", "null", kOneModel},  // TRL: of preferences and of reinforcement learning
+    CountedKey{"reward_funcs", "null", kOneModel},
+    CountedKey{"padding_free", "false", "every sequence has its full length"},
     CountedKey{"reward_model", "false", kOneModel},
     CountedKey{"qat", "null", "no fake quantization is counted"},
     CountedKey{"load_in_4bit", "false", kWideWeights},
@@ -62,6 +65,7 @@ constexpr std::array kIgnoredOfTrainers = {
     CountedKey{"group_by_length", "false", "every sequence has its full length"},
     CountedKey{"relora", "false", kAllTrained},
     CountedKey{"fp8", "false", "GEMMs are counted in the precision of bf16 and fp16"}};
+
 // Words of the key "fsdp": a list, or a text with blanks.
 std::string words_of_fsdp(PlanYaml& from) {
   const Json* words = from.find("fsdp");
@@ -175,10 +179,24 @@ void add_optimizer(PlanYaml& from, bool is_factory, Json& plan) {
         "trained");
 }
 
+// In which type TRL loads weights (trl/trainer/model_config.py, dtype): float32 where nothing is said.
+std::string type_of_weights(PlanYaml& from) {
+  for (const char* key : {"dtype", "torch_dtype"}) {
+    std::string type = from.text(key);
+    if (type.starts_with("torch.")) type.erase(0, 6);
+    if (type == "auto") from.note(key, "auto is approximated: weights are counted as loaded in bf16");
+    if (!type.empty()) return type == "auto" ? "bfloat16" : type;
+  }
+  return "";
+}
+
 void add_precision_of_trainer(PlanYaml& from, bool is_axolotl, Json& plan) {
-  const std::string wide = from.text("bf16"), half = from.text("fp16");
-  const bool pure = from.on("pure_bf16") || from.on("bfloat16") || from.on("float16");
-  const std::string said = wide == "true" || wide == "auto" || from.on("pure_bf16") || from.on("bfloat16")
+  const std::string wide = from.text("bf16"), half = from.text("fp16"), loaded = type_of_weights(from);
+  const bool mixed = wide == "true" || half == "true";
+  const bool pure = from.on("pure_bf16") || from.on("bfloat16") || from.on("float16") ||
+                    (loaded == "bfloat16" && (!mixed || (plan["zero"] == 0 && !from.is_over("/plan/zero"))));
+  const std::string said = wide == "true" || wide == "auto" || from.on("pure_bf16") || from.on("bfloat16") ||
+                                   (loaded == "bfloat16" && !mixed)
                                ? "bf16"
                            : half == "true" || from.on("float16") ? "fp16"
                                                                   : "fp32";
@@ -211,13 +229,25 @@ void add_recompute(PlanYaml& from, bool is_factory, Json& plan) {
   if (again || by_fsdp) plan["recompute_early_stop"] = by_fsdp || !reentrant;
 }
 
-void add_batch_of_trainer(PlanYaml& from, bool is_axolotl, Json& plan) {
+// sequence_len of axolotl (utils/schemas/config.py), cutoff_len of LLaMA-Factory (hparams/data_args.py) and
+// max_length of TRL (trainer/sft_config.py, dpo_config.py).
+std::int64_t default_length(bool is_axolotl, bool is_factory) {
+  return is_axolotl ? 512 : is_factory ? 2048 : 1024;
+}
+
+void add_batch_of_trainer(PlanYaml& from, bool is_axolotl, bool is_factory, Json& plan) {
   const char* const batch = is_axolotl ? "micro_batch_size" : "per_device_train_batch_size";
   plan["micro_batch"] =
       std::max<std::int64_t>(1, from.integer(batch, is_axolotl ? 1 : 8, "/plan/micro_batch"));
   from.imported.accumulation = std::max<std::int64_t>(1, from.integer("gradient_accumulation_steps", 1));
   for (const char* key : {"cutoff_len", "sequence_len", "max_seq_length", "max_length"})
     if (const std::int64_t seq = from.integer(key, 0, "/plan/seq"); seq > 0) plan["seq"] = seq;
+  if (!plan.contains("seq") && !from.is_over("/plan/seq")) {
+    plan["seq"] = default_length(is_axolotl, is_factory);
+    from.imported.notes.push_back(
+        fmt::format("the length of sequences is not given: {} is counted, the program's default",
+                    plan["seq"].get<std::int64_t>()));
+  }
   bool full = from.on("pad_to_sequence_len");
   for (const char* key : {"packing", "sample_packing", "neat_packing"}) {
     full = full || from.on(key);
@@ -261,6 +291,7 @@ const std::set<std::string>& free_of_trainers() {
         "save_strategy save_total_limit saves_per_epoch seed shuffle shuffle_merged_datasets "
         "skip_prepare_dataset special_tokens strict template tokenized_path tokenizer_legacy "
         "tokenizer_type tokenizer_use_fast tokens torchdistx_path train_on_inputs trust_remote_code "
+        "model_revision dataset_name dataset_config dataset_num_proc log_level eos_token "
         "use_tensorboard val_set_size val_size wandb_entity wandb_log_model wandb_name wandb_project "
         "wandb_run_id wandb_watch warmup_ratio warmup_steps weight_decay xformers_attention");
     for (const char* before : {"fsdp_config.", "fsdp_config.fsdp_"}) all.merge(free_of_fsdp(before));
@@ -292,12 +323,16 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
     add_deepspeed(from, settings, file, request, plan);
     add_degrees(from, plan);
   }
-  add_batch_of_trainer(from, is_axolotl, plan);
+  add_batch_of_trainer(from, is_axolotl, is_factory, plan);
   add_precision_of_trainer(from, is_axolotl, plan);
   add_recompute(from, is_factory, plan);
   add_kernels_of_trainer(from, is_factory, plan);
   add_optimizer(from, is_factory, plan);
   from.ignore_unless(kIgnoredOfTrainers);
+  if (!is_axolotl && settings.empty() && plan["zero"] == 0 && !from.is_over("/plan/zero"))
+    from.imported.notes.emplace_back(
+        "the file states no sharding, which a file of Accelerate may: every GPU is counted with the whole "
+        "state; pass --zero and --precision as that file has them");
   for (const char* key : {"model_name_or_path", "base_model"})
     if (from.find(key) && !from.is_over("/model"))
       from.note(key, "is not looked up: pass --model NAME|config.json");

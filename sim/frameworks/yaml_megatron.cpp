@@ -90,7 +90,7 @@ class DialectReader {
       return add(renamed->second, plain, line, path);
     if (const auto ignored = look_up(dialect_.ignored, path);
         !path.empty() && ignored != dialect_.ignored.end()) {
-      if (plain.is_null() || plain == false || plain == 0 || plain.empty())
+      if (plain.is_null() || plain == false || plain == 0 || plain == "none" || plain.empty())
         return remember(path, plain, line, OptionFate::used);
       notes_.push_back(fmt::format("line {}: {} is ignored: {}", line, dotted(path), ignored->second));
       return remember_all(yaml, plain, path, pointer, ignored->second);
@@ -307,8 +307,13 @@ class DialectReader {
       if (has("subchannel") || has("blockwise")) instead("precision", "fp8_recipe", "blockwise");
       if (has("nvfp4")) instead("precision", "fp4", "e2m1");
     }
-    if (is("fp8_hybrid", "true")) instead("fp8_hybrid", "fp8", "hybrid");
-    if (is("fp8_e4m3", "true")) instead("fp8_e4m3", "fp8", "e4m3");
+    // NeMo 1 reads the format where model.fp8 is true alone (megatron_gpt_model.py,
+    // build_transformer_config).
+    const bool is_off = dialect_.name == "nemo" && !is("fp8_switch", "true");
+    if (!is_off && is("fp8_e4m3", "true"))
+      instead("fp8_e4m3", "fp8", "e4m3");
+    else if (!is_off && is("fp8_hybrid", "true"))
+      instead("fp8_hybrid", "fp8", "hybrid");
     drop({"precision", "fp8_hybrid", "fp8_e4m3", "fp8_switch"});
   }
 

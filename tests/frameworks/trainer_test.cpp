@@ -150,5 +150,39 @@ TEST(ImportTorchtitan, CountsReplicasAndNamesWhatChangesTheStep) {
       4);
 }
 
+TEST(ImportTrainer, ReadsInWhichTypeTrlLoadsWeights) {
+  const std::string trl = "model_name_or_path: x\nper_device_train_batch_size: 2\nmax_length: 4096\n";
+  const auto read = [&](const std::string& more, const SaidOverFile& over = {}) {
+    ImportRequest request;
+    request.over = over;
+    return read_launch("config.yaml", trl + more, request);
+  };
+  const auto plan = [&](const std::string& more) { return read(more).scenario["plan"]; };
+  EXPECT_EQ(plan("bf16: true\n")["recipe"], "autocast");
+  EXPECT_EQ(plan("bf16: true\ntorch_dtype: bfloat16\n")["recipe"], "bf16");
+  EXPECT_EQ(plan("bf16: true\ndtype: float32\n")["recipe"], "autocast");
+  EXPECT_EQ(plan("dtype: bfloat16\n")["precision"], "bf16");
+  EXPECT_FALSE(plan("bf16: true\ntorch_dtype: bfloat16\nfsdp: full_shard\n").contains("recipe"))
+      << "accelerate widens what it shards";
+  EXPECT_FALSE(
+      read("bf16: true\ndtype: bfloat16\n", {{"/plan/zero", "3"}}).scenario["plan"].value("recipe", "") ==
+      "bf16");
+  EXPECT_THAT(read("bf16: true\ndtype: auto\nbeta: 0.1\n").notes,
+              AllOf(Contains(HasSubstr("dtype auto is approximated")),
+                    Contains(HasSubstr("beta 0.1 is ignored")), Contains(HasSubstr("states no sharding"))));
+  EXPECT_THAT(read("fsdp: full_shard\n").notes, Not(Contains(HasSubstr("states no sharding"))));
+}
+
+TEST(ImportTrainer, CountsTheProgramsLengthWhereNoneIsGiven) {
+  const auto seq = [](const std::string& yaml) {
+    return read_launch("t.yaml", yaml).scenario["plan"]["seq"];
+  };
+  EXPECT_EQ(seq("base_model: x\nmicro_batch_size: 1\n"), 512);
+  EXPECT_EQ(seq("model_name_or_path: x\ntemplate: llama3\nlearning_rate: 1e-5\n"), 2048);
+  EXPECT_EQ(seq("model_name_or_path: x\nlearning_rate: 1e-5\n"), 1024);
+  EXPECT_THAT(read_launch("t.yaml", "base_model: x\nmicro_batch_size: 1\n").notes,
+              Contains(HasSubstr("512 is counted")));
+}
+
 }  // namespace
 }  // namespace rehearse

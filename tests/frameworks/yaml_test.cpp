@@ -128,6 +128,25 @@ TEST(ImportYaml, NamesTheKeyOfTheSourceInErrors) {
               AllOf(HasSubstr("x.yaml: line 3: model.num_layers"), HasSubstr("line 5: model.hidden_size")));
 }
 
+TEST(ImportYaml, TakesNemosSwitchOfFp8AndBatchesOfFineTuning) {
+  const auto plan = [](const std::string& more) {
+    return read_launch("nemo.yaml",
+                       "trainer: {devices: 8, precision: bf16}\nmax_length: 256\nmodel:\n  mcore_gpt: true\n"
+                       "  encoder_seq_length: 4096\n  micro_batch_size: 1\n  global_batch_size: 8\n" +
+                           more)
+        .scenario["plan"];
+  };
+  EXPECT_EQ(plan("  fp8: false\n  fp8_hybrid: true\n")["precision"], "bf16");
+  EXPECT_EQ(plan("  fp8_hybrid: true\n")["precision"], "bf16");
+  EXPECT_EQ(plan("  fp8: true\n  fp8_e4m3: false\n  fp8_hybrid: true\n")["precision"], "fp8");
+  EXPECT_EQ(plan("")["seq"], 4096) << "max_length is of generation";
+  const Json tuned =
+      plan("  data: {train_ds: {global_batch_size: 64, micro_batch_size: 2, max_seq_length: 2048}}\n");
+  EXPECT_EQ(tuned["global_batch"], 64);
+  EXPECT_EQ(tuned["micro_batch"], 2);
+  EXPECT_EQ(tuned["seq"], 2048);
+}
+
 TEST(ImportYaml, ReadsMegatronBridge) {
   const Imported found = read_launch(
       "run_config.yaml",

@@ -33,6 +33,7 @@ std::vector<YamlDialect> read_dialects() {
       dialect.counted[key] = {rule.at(0), rule.at(1).get<std::string>()};
     if (row.contains("precisions")) row.at("precisions").get_to(dialect.precisions);
     if (row.contains("defaults")) row.at("defaults").get_to(dialect.defaults);
+    dialect.defaults_of = row.value("defaults_of", dialect.defaults_of);
     dialect.unnamed = row.value("unnamed", dialect.unnamed);
     all.push_back(std::move(dialect));
   }

@@ -25,6 +25,7 @@ struct YamlDialect {
   // Names of precisions, with the arguments that they set in every section.
   std::map<std::string, std::map<std::string, std::string>> precisions;
   std::map<std::string, std::string> defaults;  // of arguments, where they are not Megatron-LM's
+  std::string defaults_of;                      // the files that hold them, as a note names them
   std::string unnamed;  // a note on options that a file without the network's shape does not name
 };
 

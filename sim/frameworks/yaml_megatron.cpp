@@ -48,8 +48,7 @@ class DialectReader {
     named_precision();
     if (yaml.json.contains("comm_overlap") && yaml.json["comm_overlap"].is_object()) overlap();
     derive();
-    for (const auto& [name, value] : dialect_.defaults)
-      if (find(name) == nullptr) arguments_.push_back({name, {value}, 0, name + " by default", true});
+    add_defaults();
     ScriptFlags found;
     found.others = std::move(others_);
     found.notes = std::move(notes_);
@@ -60,6 +59,17 @@ class DialectReader {
   }
 
  private:
+  void add_defaults() {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : dialect_.defaults) {
+      if (find(name) != nullptr) continue;
+      arguments_.push_back({name, {value}, 0, name + " by default", true});
+      names.push_back(fmt::format("{} {}", name, value));
+    }
+    if (!names.empty() && !dialect_.defaults_of.empty())
+      notes_.push_back(fmt::format("by default of {}: {}", dialect_.defaults_of, join(names)));
+  }
+
   // NeMo also has configurations of encoders and image networks, which are refused.
   void refuse_other_networks(const Json& yaml) const {
     const Json model = yaml.value("model", Json::object());

@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -72,14 +73,16 @@ class YamlConverter {
     }
     if (node.IsMap()) {
       Json map = Json::object();
-      add_map(node, pointer, depth, map);
+      std::set<std::string> keys;
+      add_map(node, pointer, depth, map, keys);
       return map;
     }
     return node.IsScalar() ? scalar(node) : Json();
   }
 
-  // The entries of a merge key stand behind the map's own keys.
-  void add_map(const YAML::Node& node, const std::string& pointer, int depth, Json& map) {
+  // The entries of a merge key stand behind the map's own keys. `keys` are those of the map so far.
+  void add_map(const YAML::Node& node, const std::string& pointer, int depth, Json& map,
+               std::set<std::string>& keys) {
     if (depth > kDeepest)
       throw InputError({file_, "", fmt::format("nests at most {} deep", kDeepest), "", ""});
     std::vector<YAML::Node> merged;
@@ -88,17 +91,17 @@ class YamlConverter {
       const std::string key = entry.first.Scalar();
       if (key == "<<") {
         merged.push_back(entry.second);
-      } else if (!map.contains(key)) {
+      } else if (keys.insert(key).second) {
         const std::string below = pointer + "/" + pointer_step(key);
-        map[key] = value(entry.second, below, depth + 1);
+        map.get_ref<Json::object_t&>().push_back({key, value(entry.second, below, depth + 1)});
         found_.lines[below] = entry.first.Mark().line + 1;
       }
     }
     for (const YAML::Node& each : merged) {
-      if (each.IsMap()) add_map(each, pointer, depth + 1, map);
+      if (each.IsMap()) add_map(each, pointer, depth + 1, map, keys);
       if (each.IsSequence())
         for (std::size_t i = 0; i < each.size(); ++i)
-          if (each[i].IsMap()) add_map(each[i], pointer, depth + 1, map);
+          if (each[i].IsMap()) add_map(each[i], pointer, depth + 1, map, keys);
     }
   }
 

@@ -189,6 +189,34 @@ TEST(ImportYaml, NamesKeysOfSectionsThatAreNotFree) {
   EXPECT_EQ(fate_of(nemo, "model.optim.lr"), "free");
 }
 
+TEST(ImportYaml, CountsTheDefaultsOfPrimus) {
+  const auto read = [](const std::string& more) {
+    return read_launch("exp.yaml",
+                       "modules:\n  pre_trainer:\n    framework: megatron\n    config: pre_trainer.yaml\n"
+                       "    overrides:\n      seq_length: 8192\n      micro_batch_size: 1\n" +
+                           more);
+  };
+  const Imported found = read("");
+  EXPECT_EQ(found.scenario["plan"]["precision"], "bf16");
+  EXPECT_EQ(found.scenario["plan"]["zero"], 1);
+  EXPECT_EQ(found.scenario["plan"]["seq"], 8192);
+  EXPECT_THAT(found.notes, Contains(AllOf(HasSubstr("by default of pre_trainer.yaml"), HasSubstr("bf16 true"),
+                                          Not(HasSubstr("seq_length")))));
+  EXPECT_EQ(fate_of(found, "bf16 by default"), "absent");
+  EXPECT_EQ(read("      use_distributed_optimizer: false\n").scenario["plan"].value("zero", 0), 0);
+}
+
+// In a time that grows with the keys, not with their square.
+TEST(ImportYaml, ReadsThousandsOfKeys) {
+  constexpr int kSections = 15'000;
+  std::string yaml = "train: {micro_batch_size: 1, global_batch_size: 8}\nmodel: {num_layers: 2}\n";
+  for (int i = 0; i < kSections; ++i) yaml += "s" + std::to_string(i) + ": {peft: 1, hidden_size: 8}\n";
+  const Imported found = read_launch("run.yaml", yaml);
+  EXPECT_EQ(found.options.size(), 2u * kSections + 3);
+  EXPECT_EQ(fate_of(found, "s14999.peft"), "ignored");
+  EXPECT_EQ(fate_of(found, "s14999.hidden_size"), "used");
+}
+
 TEST(ImportYaml, ReadsPrimusWithTheFileOfTheModel) {
   const std::string text =
       "modules:\n  pre_trainer:\n    framework: megatron\n    model: tiny.yaml\n    overrides:\n"

@@ -208,13 +208,13 @@ TEST(ImportYaml, CountsTheDefaultsOfPrimus) {
 
 // In a time that grows with the keys, not with their square.
 TEST(ImportYaml, ReadsThousandsOfKeys) {
-  constexpr int kSections = 15'000;
+  constexpr int kSections = 5'000;
   std::string yaml = "train: {micro_batch_size: 1, global_batch_size: 8}\nmodel: {num_layers: 2}\n";
   for (int i = 0; i < kSections; ++i) yaml += "s" + std::to_string(i) + ": {peft: 1, hidden_size: 8}\n";
   const Imported found = read_launch("run.yaml", yaml);
   EXPECT_EQ(found.options.size(), 2u * kSections + 3);
-  EXPECT_EQ(fate_of(found, "s14999.peft"), "ignored");
-  EXPECT_EQ(fate_of(found, "s14999.hidden_size"), "used");
+  EXPECT_EQ(fate_of(found, "s4999.peft"), "ignored");
+  EXPECT_EQ(fate_of(found, "s4999.hidden_size"), "used");
 }
 
 TEST(ImportYaml, ReadsPrimusWithTheFileOfTheModel) {

@@ -54,7 +54,8 @@ Decided compared(const ShellText& left, const std::string& sign, const ShellText
 
 class ShellCondition {
  public:
-  ShellCondition(const std::vector<ShellText>& words, bool patterns) : words_(words), patterns_(patterns) {}
+  ShellCondition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set)
+      : words_(words), patterns_(patterns), is_set_(is_set) {}
 
   Decided all() {
     if (words_.size() > kMaxWords) return Decided::unknown;
@@ -99,6 +100,10 @@ class ShellCondition {
     const ShellText& first = words_[at_];
     const std::string sign = at_ + 1 < words_.size() ? flat(words_[at_ + 1]) : "";
     if (flat(first) == "-z" || flat(first) == "-n") return emptiness();
+    if (flat(first) == "-v" && !sign.empty() && !joins(sign)) {
+      at_ += 2;
+      return is_known(words_[at_ - 1]) ? is_set_(sign) : Decided::unknown;
+    }
     if (at_ + 2 < words_.size() && !joins(sign)) {
       const Decided result = compared(first, sign, words_[at_ + 2], patterns_);
       at_ += 3;
@@ -123,6 +128,7 @@ class ShellCondition {
 
   const std::vector<ShellText>& words_;
   bool patterns_;
+  const IsSet& is_set_;
   std::size_t at_ = 0;
 };
 
@@ -144,8 +150,8 @@ Decided both(Decided a, Decided b) {
   return a == Decided::yes && b == Decided::yes ? Decided::yes : Decided::unknown;
 }
 
-Decided shell_condition(const std::vector<ShellText>& words, bool patterns) {
-  return ShellCondition(words, patterns).all();
+Decided shell_condition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set) {
+  return ShellCondition(words, patterns, is_set).all();
 }
 
 Decided shell_matches(const ShellText& word, const ShellText& pattern) {

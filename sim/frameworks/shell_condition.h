@@ -1,6 +1,7 @@
 // Does a condition of a shell script hold?
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,12 @@ Decided both(Decided a, Decided b);
 // "".
 std::string unset_name(const ShellText& text);
 
-// Decides the words between [ ] or [[ ]], with variables written out. `patterns`: a right side is one, as in [[ ]].
-Decided shell_condition(const std::vector<ShellText>& words, bool patterns);
+// Whether the variable of this name is set, for -v NAME.
+using IsSet = std::function<Decided(const std::string& name)>;
+
+// Decides the words between [ ] or [[ ]], with variables written out. `patterns`: a right side is one, as in
+// [[ ]].
+Decided shell_condition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set);
 
 // As `case` compares a word with a pattern.
 Decided shell_matches(const ShellText& word, const ShellText& pattern);

@@ -272,7 +272,7 @@ Decided ShellRunner::double_brackets(const Mode& mode) {
   cursor_.advance();
   if (mode.skips) return Decided::no;
   count_unset(words, line);
-  return shell_condition(words, true);
+  return shell_condition(words, true, [this](const std::string& name) { return is_set(name); });
 }
 
 bool ShellRunner::is_definition() const {

@@ -62,7 +62,8 @@ class ShellRunner {
                     const Mode& mode);
   Decided let(const std::string& text, int line, const Mode& mode);
   static std::size_t shift_of(const std::string& word);
-  static Decided test(const std::vector<ShellText>& words, bool brackets);
+  Decided test(const std::vector<ShellText>& words, bool brackets);
+  Decided is_set(const std::string& name) const;
   Decided sum(const std::string& text);
   Decided stop(bool exits, int line, const Mode& mode);
   ShellText body_of(const ShellToken& document);

@@ -177,7 +177,24 @@ std::size_t ShellRunner::shift_of(const std::string& word) {
 
 Decided ShellRunner::test(const std::vector<ShellText>& words, bool brackets) {
   const std::ptrdiff_t last = brackets && words.size() > 1 && flat(words.back()) == "]" ? 1 : 0;
-  return shell_condition({words.begin() + 1, words.end() - last}, false);
+  return shell_condition({words.begin() + 1, words.end() - last}, false,
+                         [this](const std::string& name) { return is_set(name); });
+}
+
+// As -n "$NAME": a variable that neither the script nor the user sets counts as not set. Of an array the
+// first element counts (bash manual, "Bash Conditional Expressions").
+Decided ShellRunner::is_set(const std::string& name) const {
+  if (name.ends_with(']')) {
+    const std::size_t bracket = name.find('[');
+    const std::string array = name.substr(0, bracket),
+                      key = name.substr(bracket + 1, name.size() - bracket - 2);
+    if (key == "@" || key == "*") return is_set(array);
+    return values_.element(array, key) ? Decided::yes : Decided::no;
+  }
+  if (!is_shell_name(name)) return Decided::unknown;
+  const ShellValue* value = values_.find(name);
+  if (value == nullptr || value->empty()) return Decided::no;
+  return branch_of(value->front()) ? Decided::unknown : Decided::yes;
 }
 
 Decided ShellRunner::sum(const std::string& text) {

@@ -66,6 +66,21 @@ TEST(ScriptFlags, ComparesAVariableThatNobodySetsAsZero) {
   EXPECT_THAT(behind("if [[ $1 -eq 7 ]]; then O=--seven; fi", "$O"), ElementsAre("--seven?"));
 }
 
+TEST(ScriptFlags, DecidesWhetherAVariableIsSet) {
+  const std::string choice = "if [[ -v CP && \"$CP\" != 1 ]]; then O=--fused; else O=--auto; fi";
+  EXPECT_THAT(behind(choice, "$O"), ElementsAre("--auto"));
+  EXPECT_THAT(behind("CP=1\n" + choice, "$O"), ElementsAre("--auto"));
+  EXPECT_THAT(behind("CP=2\n" + choice, "$O"), ElementsAre("--fused"));
+  EXPECT_THAT(behind("CP=2\nunset CP\n" + choice, "$O"), ElementsAre("--auto"));
+  EXPECT_THAT(behind("if [ -f x ]; then CP=2; fi\n" + choice, "$O"), ElementsAre("--fused?", "--auto?"));
+  EXPECT_THAT(behind("A=\nif [ -v A ]; then O=--empty; fi", "$O"), ElementsAre("--empty"));
+  EXPECT_THAT(behind("if test ! -v A; then O=--absent; fi", "$O"), ElementsAre("--absent"));
+  EXPECT_THAT(behind("A=(1)\n[[ -v A[0] ]] && O=--first\n[[ -v A[1] ]] && O+=' --second'", "$O"),
+              ElementsAre("--first"));
+  EXPECT_THAT(behind("A=(1)\n[[ -v 'A[@]' ]] && O=--some\n[[ -v $X ]] && O+=' --open'", "$O"),
+              ElementsAre("--some", "--open?"));
+}
+
 TEST(ScriptFlags, NamesTheWordsThatKeepAScriptFromEnding) {
   const std::string script = "if [[ -z $WORKSPACE ]]; then\n  exit 1\nfi\npretrain.py --num-layers 4\n";
   const auto read = [&](const ShellInputs& given) {

@@ -4,56 +4,16 @@
 
 #include <numeric>
 
+#include "plan/limits.h"
 #include "plan/units.h"
 #include "plan/work/tower.h"
-#include "work_case.h"
+#include "tower_case.h"
 
 namespace rehearse {
 namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr std::int64_t kTowerWidth = 64, kTextWidth = 256, kNumbersOfAPatch = 48, kImageTokens = 16;
-
-// 2 x 2 patches per token, and a projector of two linear layers, as in Qwen.
-Model seeing() {
-  Model model = llama(4, kTextWidth, 8, 4, 512, 1024);
-  Tower& tower = model.towers.emplace_back();
-  tower.key = "vision_config";
-  tower.layers = gpt(3, kTowerWidth, 4, 0, 0);
-  tower.layers.positions = Positions::rotary;
-  tower.layers.bidirectional = true;
-  tower.layers.dropout = false;
-  tower.patch_inputs = kNumbersOfAPatch;
-  tower.projector = {.merged = 4, .has_norm = true, .widths = {4 * kTowerWidth, kTextWidth}};
-  tower.is_known = tower.is_exact = true;
-  return model;
-}
-
-Plan with_images(std::int64_t images = 2) {
-  Plan plan;
-  plan.seq = 128;
-  plan.images = images;
-  plan.image_tokens = kImageTokens;
-  return plan;
-}
-
-std::vector<Model> all_towers() {
-  std::vector<Model> models(5, seeing());
-  models[1].towers[0].patch_bias = models[1].towers[0].norm_before = models[1].towers[0].norm_after = true;
-  models[1].towers[0].layers.max_positions = 4 * kImageTokens;
-  models[1].towers[0].class_row = true;
-  models[2].towers[0].projector = {.merged = 4,
-                                   .averages = true,
-                                   .has_norm = true,
-                                   .norm = Norm::rms,
-                                   .widths = {kTextWidth},
-                                   .bias = false};
-  models[3].towers[0].projector.widths = {kTowerWidth, kTextWidth, kTextWidth};
-  models[4].towers[0].projector.earlier = 2;
-  return models;
-}
 
 TEST(Tower, AddsTheParametersThatTheModelCounts) {
   for (const Model& model : all_towers()) {
@@ -174,6 +134,19 @@ TEST(Tower, WithWindowsCostsTheirSquaresAlone) {
   EXPECT_DOUBLE_EQ(forward(seeing()) - forward(model), 2 * 4 * kTowerWidth * rows * (4 * kImageTokens - 16));
 }
 
+// A tower that merges many patches: few tokens are many patches.
+TEST(TowerRules, ProposeNumbersOfPatchesThatAMicrobatchHolds) {
+  Model model = seeing();
+  model.towers[0].projector.merged = kMaxTokens / 64;
+  Plan plan = with_images(3);
+  plan.image_tokens = 32;
+  EXPECT_THAT(broken(Case{model, plan}), HasSubstr("patches; images = 2, or image_tokens = 21"));
+  plan.images = 2;
+  EXPECT_EQ(broken(Case{model, plan}), "");
+  plan.micro_batch = plan.global_batch = 65;
+  EXPECT_THAT(broken(Case{model, plan}), HasSubstr("patches; images = 0"));
+}
+
 TEST(TowerRules, NameWhatDoesNotFit) {
   const auto said = [](const Model& model, const Plan& plan) { return broken(Case{model, plan}); };
   EXPECT_EQ(said(seeing(), with_images()), "");
@@ -183,7 +156,11 @@ TEST(TowerRules, NameWhatDoesNotFit) {
   plan.image_tokens = 0;
   EXPECT_THAT(said(seeing(), plan),
               HasSubstr("image_tokens: images of vision_config have no size of their own"));
-  EXPECT_THAT(said(seeing(), with_images(9)), HasSubstr("must fit into it; images = 8"));
+  EXPECT_THAT(said(seeing(), plan), HasSubstr("images = 0, or image_tokens = 64")) << "two in 128 tokens";
+  EXPECT_THAT(said(seeing(), with_images(9)),
+              HasSubstr("must fit into it; images = 8, or image_tokens = 14"));
+  EXPECT_THAT(said(seeing(), with_images(200)), HasSubstr("must fit into it; images = 8"))
+      << "no tokens each";
   plan = with_images();
   plan.tp = 8;
   EXPECT_THAT(said(seeing(), plan), HasSubstr("tp must divide the heads of the tower; tp = 4"));

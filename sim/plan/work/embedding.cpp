@@ -25,62 +25,25 @@ TensorId look_up(BlockBuilder& b, const Shape& shape, TensorId table, const std:
   return output;
 }
 
-TensorId add_positions(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
-  const TensorId table =
-      b.parameter("position_table",
-                  Shape::elements((model.encoder_layers > 0 ? 2 : 1) * model.position_rows(), shape.hidden));
-  const TensorId output = b.activation("positioned", shape.row_elements());
-  b.forward({"positions", Pointwise::positions, {words, table}, {output}});
-  b.undo([&b, words, table, output] {
-    b.pass_gradient(output, words);
-    b.backward_weight({"position_table_gradient",
-                       Pointwise::positions_backward,
-                       {b.gradient_of(output)},
-                       {b.parameter_gradient(table)}});
-  });
-  return output;
-}
-
-// Adds token-type embeddings, read with the token embeddings.
-TensorId add_types(BlockBuilder& b, const Model& model, const Shape& shape, TensorId words) {
-  const TensorId table = b.parameter("type_table", Shape::elements(model.token_types, shape.hidden));
-  const TensorId output = b.activation("typed", shape.row_elements());
-  b.forward({"types", Pointwise::positions, {words, table}, {output}});
-  b.undo([&b, words, table, output] {
-    b.pass_gradient(output, words);
-    b.backward_weight({"type_table_gradient",
-                       Pointwise::positions_backward,
-                       {b.gradient_of(output)},
-                       {b.parameter_gradient(table)}});
-  });
-  return output;
-}
-
-// Tables of attention-score biases; each rank has those of its heads. Their addition inside attention is not
-// costed.
-TensorId add_relative_positions(BlockBuilder& b, const Model& model, TensorId rows) {
-  const TensorId table =
-      b.parameter("relative_table", Shape::elements(model.relative_positions, b.shape().heads));
-  const TensorId output = b.activation("relative", b[rows].elements);
-  b.forward({"relative_positions", Pointwise::positions, {rows, table}, {output}});
-  b.undo([&b, rows, table, output] {
-    b.pass_gradient(output, rows);
-    b.backward_weight({"relative_table_gradient",
-                       Pointwise::positions_backward,
-                       {b.gradient_of(output)},
-                       {b.parameter_gradient(table)}});
-  });
-  return output;
-}
-
 }  // namespace
 
 TensorId embed(BlockBuilder& b, const Model& model, TensorId table) {
   const Shape& shape = b.shape();
   TensorId rows = reduce_partial(b, shape, "words", look_up(b, shape, table, "words_found"));
-  if (model.positions == Positions::learned) rows = add_positions(b, model, shape, rows);
-  if (model.token_types > 0) rows = add_types(b, model, shape, rows);
-  if (model.relative_positions > 0) rows = add_relative_positions(b, model, rows);
+  const std::int64_t position_rows = (model.encoder_layers > 0 ? 2 : 1) * model.position_rows();
+  if (model.positions == Positions::learned)
+    rows = add_table(
+        b, {"position_table", "positions", "positioned", Shape::elements(position_rows, shape.hidden)}, rows);
+  if (model.token_types > 0)
+    rows = add_table(b, {"type_table", "types", "typed", Shape::elements(model.token_types, shape.hidden)},
+                     rows);
+  // Tables of attention-score biases; each rank has those of its heads. Their addition inside attention is
+  // not costed.
+  if (model.relative_positions > 0)
+    rows = add_table(b,
+                     {"relative_table", "relative_positions", "relative",
+                      Shape::elements(model.relative_positions, shape.heads)},
+                     rows);
   if (model.embedding_norm) rows = normalise(b, "word_norm", model.norm, rows, shape.hidden);
   // A norm of the decoder's token embeddings, whose table is the encoder's. The table's sum over them is
   // omitted.

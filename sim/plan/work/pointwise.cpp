@@ -61,6 +61,18 @@ TensorId normalise(BlockBuilder& b, const std::string& name, Norm norm, TensorId
   return output;
 }
 
+TensorId add_table(BlockBuilder& b, const AddedTable& added, TensorId rows) {
+  const TensorId table = b.parameter(added.table, added.elements);
+  const TensorId output = b.activation(added.output, b[rows].elements);
+  b.forward({added.kernel, Pointwise::positions, {rows, table}, {output}});
+  b.undo([&b, name = added.table + "_gradient", rows, table, output] {
+    b.pass_gradient(output, rows);
+    b.backward_weight(
+        {name, Pointwise::positions_backward, {b.gradient_of(output)}, {b.parameter_gradient(table)}});
+  });
+  return output;
+}
+
 namespace {
 
 // NeMo of 2022 adds a bias that is expanded to the residual's shape. torch.autocast's cast to 16 bits writes

@@ -16,6 +16,13 @@ namespace rehearse {
 TensorId normalise(BlockBuilder& builder, const std::string& name, Norm norm, TensorId input,
                    std::int64_t width, bool into_fp8 = false, std::int64_t groups = 0);
 
+// Adds rows of a learned table to rows of activations, in one kernel. The table's gradient is TABLE_gradient.
+struct AddedTable {
+  std::string table, kernel, output;  // names
+  double elements = 0;                // of the table
+};
+TensorId add_table(BlockBuilder& builder, const AddedTable& added, TensorId rows);
+
 // residual + dropout(branch + bias), one kernel as in Megatron-LM; `bias` (-1: none) is a parameter.
 struct Residual {
   std::string name;

@@ -47,21 +47,12 @@ TensorId embed_patches(BlockBuilder& b, const Tower& tower, const Shape& shape) 
   return rows;
 }
 
-// Adds the learned row of each position in an image. One kernel reads and writes all rows.
-TensorId add_table(BlockBuilder& b, const Tower& tower, const Shape& shape, TensorId rows) {
+// Adds the learned row of each position in an image.
+TensorId add_positions(BlockBuilder& b, const Tower& tower, const Shape& shape, TensorId rows) {
   const std::int64_t learned = tower.layers.max_positions + (tower.class_row ? 1 : 0);
   if (learned == 0) return rows;
-  const TensorId table = b.parameter("position_table", Shape::elements(learned, shape.hidden));
-  const TensorId output = b.activation("positioned", shape.token_elements());
-  b.forward({"positions", Pointwise::positions, {rows, table}, {output}});
-  b.undo([&b, rows, table, output] {
-    b.pass_gradient(output, rows);
-    b.backward_weight({"position_table_gradient",
-                       Pointwise::positions_backward,
-                       {b.gradient_of(output)},
-                       {b.parameter_gradient(table)}});
-  });
-  return output;
+  return add_table(b, {"position_table", "positions", "positioned", Shape::elements(learned, shape.hidden)},
+                   rows);
 }
 
 // The map from rows to tokens of the language model.
@@ -132,12 +123,6 @@ struct Projection {
   }
 };
 
-Block renamed(Block block) {
-  block.name = "tower_" + block.name;
-  block.role = BlockRole::tower;
-  return block;
-}
-
 }  // namespace
 
 const Tower* tower_of_step(const Model& model, const Plan& plan) {
@@ -161,15 +146,18 @@ Plan tower_plan(const Plan& plan, const Tower& tower) {
 
 Block patch_block(const Tower& tower, const Plan& plan) {
   const Shape shape = shape_of(tower, plan);
-  BlockBuilder b("patches", shape, BlockRole::tower);
-  TensorId rows = add_table(b, tower, shape, embed_patches(b, tower, shape));
+  BlockBuilder b("tower_patches", shape, BlockRole::tower);
+  TensorId rows = add_positions(b, tower, shape, embed_patches(b, tower, shape));
   if (tower.norm_before) rows = normalise(b, "norm_before", tower.layers.norm, rows, shape.hidden);
   b.hands_on(rows);
-  return renamed(b.finish());
+  return b.finish();
 }
 
 Block tower_layer_block(const Tower& tower, const Plan& plan, LayerSort sort) {
-  return renamed(layer_block(tower.layers, tower_plan(plan, tower), sort));
+  Block block = layer_block(tower.layers, tower_plan(plan, tower), sort);
+  block.name = "tower_" + block.name;
+  block.role = BlockRole::tower;
+  return block;
 }
 
 Block projector_block(const Tower& tower, const Plan& plan) {
@@ -178,7 +166,7 @@ Block projector_block(const Tower& tower, const Plan& plan) {
   projection.shape.hidden = tower.projector.widths.back();
   projection.shape.seq = image_tokens(plan, tower);
   projection.shape.tokens = projection.shape.rows = projection.tokens;
-  BlockBuilder b("projector", projection.shape, BlockRole::tower);
+  BlockBuilder b("tower_projector", projection.shape, BlockRole::tower);
   const TensorId input = b.input("input", rows_shape.token_elements());
   const TensorId rows =
       tower.norm_after ? normalise(b, "norm_after", tower.layers.norm, input, tower.layers.hidden) : input;
@@ -190,7 +178,7 @@ Block projector_block(const Tower& tower, const Plan& plan) {
   }
   b.begin_names("");
   b.hands_on(tokens);
-  return renamed(b.finish());
+  return b.finish();
 }
 
 double image_elements(const Model& model, const Plan& plan, const Tower& tower) {

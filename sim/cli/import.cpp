@@ -47,9 +47,21 @@ Json place_of_model(const ImportOptions& options, const Json& model) {
   return file.filename().string();
 }
 
-// A scenario with a model, a cluster and the number of GPUs is complete, so its rules are checked now. A
-// value that no flag sets comes from the file.
-void require_legal(const ScenarioSource& source, const GivenFlags& given) {
+// A value that no flag sets comes from the file. The model's keys stand there under `model_path`, if any.
+void name_place(Violation& violation, const ScenarioSource& source, const GivenFlags& given,
+                const std::string& model_path) {
+  const bool is_flag = violation.pointer.starts_with("--");
+  const bool is_of_model = violation.pointer.starts_with("/model/") && !given.values.contains("--model");
+  const bool is_of_file =
+      is_flag ? !given.values.contains(violation.pointer) : violation.file == source.file || is_of_model;
+  if (is_of_file) violation.file = given.file;
+  if (!is_of_model || model_path.empty()) return;
+  std::ranges::replace(violation.pointer, '/', '.');
+  violation.pointer = model_path + violation.pointer.substr(std::string_view("/model").size());
+}
+
+// A scenario with a model, a cluster and the number of GPUs is complete, so its rules are checked now.
+void require_legal(const ScenarioSource& source, const GivenFlags& given, const std::string& model_path) {
   for (const char* key : {"model", "cluster", "gpus"})
     if (!source.json.contains(key)) return;
   Replaced replaced;
@@ -58,10 +70,7 @@ void require_legal(const ScenarioSource& source, const GivenFlags& given) {
     read_scenario(source, replaced);
   } catch (const InputError& error) {
     std::vector<Violation> violations = error.violations();
-    for (Violation& each : violations) {
-      const bool is_flag = each.pointer.starts_with("--");
-      if (is_flag ? !given.values.contains(each.pointer) : each.file == source.file) each.file = given.file;
-    }
+    for (Violation& each : violations) name_place(each, source, given, model_path);
     throw InputError(std::move(violations));
   }
 }
@@ -126,7 +135,7 @@ void import(const ImportOptions& options, const LaunchKind& kind, Imported impor
   if (!source.json.contains("cluster"))
     imported.notes.emplace_back("the cluster is not given: pass --cluster");
   for (const std::string& note : imported.notes) say(stderr, "note: {}\n", note);
-  require_legal(source, options.given);
+  require_legal(source, options.given, imported.model_path);
   const std::string scenario = source.json.dump(2) + "\n";
   const bool to_file = !options.output.empty() && options.output != "-";
   if (to_file || !options.json)

@@ -32,6 +32,7 @@ struct Imported {
   std::vector<std::string> notes;  // unsupported options that change the cost, and assumptions
   std::int64_t accumulation = 0;   // microbatches of a step, where the file states no global batch
   std::vector<ImportedOption> options;  // each of the file's own, in its order
+  std::string model_path;  // "model.model_config": of the file's keys that `model` takes over by their names
 };
 
 // Values of the command line that replace the file's, by the scenario's pointer: "/plan/tp" is "4".

@@ -65,6 +65,15 @@ Json model_of_nanotron(PlanYaml& yaml, std::int64_t tp) {
   const Json* config = yaml.find("model.model_config");
   if (config == nullptr || !config->is_object()) return nullptr;
   const Json model = *config;
+  if (model.value("is_mamba_config", Json()) == true && !yaml.is_over("/model")) {
+    const Json width = model.value("d_model", Json());
+    yaml.violations.push_back({yaml.file(), yaml.place("model.model_config.is_mamba_config"),
+                               "nanotron's own Mamba is not read",
+                               width.is_null() ? "" : "d_model = " + width.dump(),
+                               "--model config.json with \"model_type\": \"mamba\" and the same sizes"});
+    return nullptr;
+  }
+  yaml.imported.model_path = "model.model_config";
   const std::int64_t unit =
       std::min<std::int64_t>(yaml.integer("model.make_vocab_size_divisible_by", 1), 1 << 20) *
       std::min<std::int64_t>(tp, 1 << 20);

@@ -75,10 +75,11 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
   const Outcome illegal = run_program(
       "import torchtitan tests/frameworks/data/llama3_70b.toml --cluster dgx-h100 --gpus 256 --tp 7");
   EXPECT_EQ(illegal.exit_code, 2);
-  const std::string mx = temporary_file(
-      "mx.toml",
-      "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"quantize.linear.mx\"]\n"
-      "[quantize.linear.mx]\nrecipe_name = \"mxfp8_cublas\"\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n");
+  const std::string mx =
+      temporary_file("mx.toml",
+                     "[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"quantize.linear.mx\"]\n"
+                     "[quantize.linear.mx]\nrecipe_name = \"mxfp8_cublas\"\n[training]\nlocal_batch_size = "
+                     "1\nseq_len = 8192\n");
   const Outcome blackwell = run_program("import " + mx + " --cluster dgx-h100 --gpus 8 -o %/x.json");
   EXPECT_EQ(blackwell.exit_code, 2);
   EXPECT_THAT(blackwell.err, HasSubstr(mx + ": /plan/fp8_scaling: MXFP8 needs Blackwell"))
@@ -94,6 +95,16 @@ TEST(Import, SaysWhatIsMissingOrWrong) {
   EXPECT_THAT(strict.err, HasSubstr("line 1: --of-mine: is an unknown option"));
   EXPECT_EQ(run_program(import + " --strict --ignore of-mine").exit_code, 0);
   EXPECT_EQ(run_program("import").exit_code, 2);
+}
+
+TEST(Import, NamesTheFileAndItsKeyOfTheModel) {
+  const std::string nano =
+      temporary_file("nano.yaml",
+                     "parallelism: {dp: 8, tp: 1, pp: 1}\ntokens: {micro_batch_size: 1}\n"
+                     "model:\n  model_config: {num_hidden_layers: 2}\n");
+  const Outcome outcome = run_program("import " + nano + " --cluster dgx-h100");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(nano + ": model.model_config.hidden_size"));
 }
 
 // The scenario contains the import's approximations, and every report repeats them.

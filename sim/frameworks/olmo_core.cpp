@@ -24,6 +24,22 @@ bool is_experiment(const Json& config) {
   return config.is_object() && config.contains("train_module") && config["train_module"].is_object();
 }
 
+// A script that hands no configuration to main(): names where it is made.
+[[noreturn]] void refuse(const PythonFile& python, const std::string& text, const std::string& file) {
+  constexpr const char* kRule = "builds no configuration of an experiment with a train_module";
+  if (text.find("olmo_core.internal.ladder") != std::string::npos)
+    throw InputError(
+        {file, "",
+         "is a ladder of models: OLMo-core makes the configuration from the size on its command line",
+         "src/olmo_core/model_ladder is not read",
+         "rehearse simulate --model config.json --framework torchtitan, with the run's degrees"});
+  const auto& methods = python.class_methods();
+  const std::string name = methods.empty() ? "FUNCTION" : methods.front();
+  throw InputError({file, "", kRule, "",
+                    fmt::format("rehearse import {} {}, which returns {}", file, name,
+                                methods.empty() ? "an ExperimentConfig" : "an object of its class")});
+}
+
 // The configuration of the function that the user names. Without a name, the one that the script hands to
 // main(), or that its own build_config() returns.
 PythonResult experiment_of(const std::string& text, const std::string& file, const ImportRequest& request) {
@@ -40,9 +56,9 @@ PythonResult experiment_of(const std::string& text, const std::string& file, con
   if (is_experiment(found.json)) return found;
   for (const char* name : {"build_experiment_config", "build_config"})
     if (std::ranges::count(python.functions(), name) > 0) found = python.call(name);
+  found.open_parameters.clear();  // the command line of OLMo-core gives them
   if (is_experiment(found.json)) return found;
-  throw InputError({file, "", "builds no configuration of an experiment with a train_module", "",
-                    fmt::format("rehearse import {} FUNCTION, which returns an ExperimentConfig", file)});
+  refuse(python, text, file);
 }
 
 // "train_module.dp_config.shard_degree=32", which a run of OLMo-core takes behind "--" (config.py, merge).
@@ -89,7 +105,7 @@ Imported import_olmo_core(const std::string& text, const std::string& file, cons
   YamlText yaml;
   yaml.json = plain(found.json, "");
   yaml.lines = std::move(found.lines);
-  Imported imported = olmo_core_plan(found.json, yaml, file, request);
+  Imported imported = olmo_core_plan(found, yaml, file, request);
   imported.notes.insert(imported.notes.begin(), found.notes.begin(), found.notes.end());
   return imported;
 }

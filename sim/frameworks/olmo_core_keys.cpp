@@ -25,14 +25,19 @@ constexpr std::array kIgnoredOfOlmoCore = {
 
 }  // namespace
 
-void require_known_of_olmo_core(const Json& experiment, const std::string& file, PlanYaml& from) {
+void require_known_of_olmo_core(const PythonResult& found, const std::string& words, PlanYaml& from) {
+  const Json& experiment = found.json;
+  std::string parameters;
+  for (const std::string& name : found.open_parameters) parameters += fmt::format(" {}=VALUE", name);
   const auto open = [&](const std::string& path, const Json& value) {
     if (is_open_python(value))
       from.violations.push_back(
-          {file, from.place(path), "must have a value that the file decides",
+          {from.file(), from.place(path), "must have a value that the file decides",
            "found " + value.get<std::string>().substr(1),
-           fmt::format("rehearse import {} {}=VALUE, or cluster=ai2/jupiter where a cluster decides it", file,
-                       path.substr(path.find_last_of('.') + 1))});
+           parameters.empty()
+               ? fmt::format("rehearse import {} {}=VALUE, or cluster=ai2/jupiter where a cluster decides it",
+                             words, path.substr(path.find_last_of('.') + 1))
+               : fmt::format("rehearse import {}{}, of which the function makes it", words, parameters)});
   };
   static const std::set<std::string> free_sections = {"optim", "scheduler"};
   for (const auto& [key, value] : experiment["train_module"].items()) {

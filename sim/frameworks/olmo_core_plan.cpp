@@ -20,12 +20,13 @@ constexpr const char* kTrain = "train_module.";
 
 class OlmoCore {
  public:
-  OlmoCore(const Json& experiment, const YamlText& yaml, const std::string& file,
+  OlmoCore(const PythonResult& found, const YamlText& yaml, const std::string& file,
            const ImportRequest& request)
-      : experiment_(experiment), file_(file), request_(request), from_(yaml, file, request) {}
+      : found_(found), experiment_(found.json), file_(file), request_(request), from_(yaml, file, request) {}
 
   Imported read() {
-    require_known_of_olmo_core(experiment_, file_, from_);
+    const auto& words = request_.shell.arguments;
+    require_known_of_olmo_core(found_, words.empty() ? file_ : file_ + " " + words.front(), from_);
     plan_ = {{"framework", "torchtitan"}};
     from_.imported.notes.emplace_back(
         "OLMo-core is counted as torchtitan, whose libraries it shares: FSDP2, DTensor and torchao's FP8");
@@ -371,6 +372,7 @@ class OlmoCore {
       }
   }
 
+  const PythonResult& found_;
   const Json& experiment_;  // with the names of calls
   const std::string& file_;
   const ImportRequest& request_;
@@ -382,7 +384,7 @@ class OlmoCore {
 
 }  // namespace
 
-Imported olmo_core_plan(const Json& experiment, const YamlText& yaml, const std::string& file,
+Imported olmo_core_plan(const PythonResult& experiment, const YamlText& yaml, const std::string& file,
                         const ImportRequest& request) {
   return OlmoCore(experiment, yaml, file, request).read();
 }

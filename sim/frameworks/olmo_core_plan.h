@@ -6,16 +6,18 @@
 
 #include "frameworks/imported.h"
 #include "frameworks/plan_yaml.h"
+#include "frameworks/python_values.h"
 #include "frameworks/yaml_text.h"
 
 namespace rehearse {
 
 // `experiment` has the names of calls. `yaml` is the same configuration without them, and its lines.
-Imported olmo_core_plan(const Json& experiment, const YamlText& yaml, const std::string& file,
+Imported olmo_core_plan(const PythonResult& experiment, const YamlText& yaml, const std::string& file,
                         const ImportRequest& request);
 
-// InputError for settings that a branch or a function of another file decides.
-void require_known_of_olmo_core(const Json& experiment, const std::string& file, PlanYaml& from);
+// InputError for settings that a branch or a function of another file decides. `words`: the file, and the
+// function that the user names.
+void require_known_of_olmo_core(const PythonResult& experiment, const std::string& words, PlanYaml& from);
 
 // Settings that change the cost and are not counted.
 void ignore_of_olmo_core(PlanYaml& from);

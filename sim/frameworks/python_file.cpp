@@ -19,6 +19,7 @@ std::vector<PythonLine> python_block(const std::vector<PythonLine>& lines, std::
 namespace {
 
 constexpr std::size_t kMaxInherited = 20'000;  // fields and functions of all classes
+const std::set<std::string> kPlainTypes = {"int", "str", "float", "bool"};
 
 // "def f(a, b: int = 1, *c, d, **rest):", one parameter after the other.
 PythonFunction signature(const PythonTokens& tokens) {
@@ -36,6 +37,8 @@ PythonFunction signature(const PythonTokens& tokens) {
       function.others = next;
     } else if (first.kind == PythonToken::Kind::name) {
       function.parameters.push_back(first.text);
+      if (next == ":" && at + 2 < end && kPlainTypes.contains(tokens[at + 2].text))
+        function.plain.insert(first.text);
       const std::size_t equals =
           python_outside_brackets(tokens, at, [](const PythonToken& each) { return each.is("="); });
       if (equals < end)
@@ -68,7 +71,7 @@ void PythonFile::read(const std::string& text, const std::string& file, bool own
     const bool names = lines[at].indent == 0 && tokens.size() > 2;
     if (names && tokens[0].is_word("class")) {
       const PythonTokens head = tokens;
-      read_class(head, python_block(lines, at));
+      read_class(head, python_block(lines, at), own);
     } else if (names && tokens[0].is_word("def") && tokens.size() > 3) {
       PythonFunction function = signature(tokens);
       function.body = python_block(lines, at);
@@ -102,7 +105,7 @@ void PythonFile::inherit(const PythonTokens& head, PythonClass& known) {
   }
 }
 
-void PythonFile::read_class(const PythonTokens& head, const std::vector<PythonLine>& body) {
+void PythonFile::read_class(const PythonTokens& head, const std::vector<PythonLine>& body, bool own) {
   const std::string& name = head[1].text;
   PythonClass known;
   inherit(head, known);
@@ -119,6 +122,8 @@ void PythonFile::read_class(const PythonTokens& head, const std::vector<PythonLi
       PythonFunction function = signature(tokens);
       function.body = below;
       function.first = first;
+      if (own && first == PythonFunction::Bound::to_class)
+        class_methods_.push_back(name + "." + function.name);
       functions_[name + "." + function.name] = std::move(function);
     } else if (tokens.size() > 2 && tokens[0].kind == PythonToken::Kind::name && tokens[1].is(":")) {
       const std::size_t equals =
@@ -136,6 +141,14 @@ void PythonFile::read_class(const PythonTokens& head, const std::vector<PythonLi
     first = PythonFunction::Bound::to_object;
   }
   classes_[name] = std::move(known);
+}
+
+std::vector<std::string> PythonFile::open_parameters(const PythonFunction& function) const {
+  std::vector<std::string> open = function.parameters;
+  std::erase_if(open, [&](const std::string& name) {
+    return !function.plain.contains(name) || function.defaults.contains(name) || given_.contains(name);
+  });
+  return open;
 }
 
 }  // namespace rehearse

@@ -330,7 +330,9 @@ PythonResult PythonFile::call(const std::string& name) const {
     throw InputError(
         {file_, "", "has no function of this name", "found " + name,
          nearest_name(name, known).empty() ? join(known).substr(0, 400) : nearest_name(name, known)});
-  return PythonRun(*this, false).result(name);
+  PythonResult found = PythonRun(*this, false).result(name);
+  found.open_parameters = open_parameters(functions_.at(name));
+  return found;
 }
 
 PythonResult PythonFile::run() const {

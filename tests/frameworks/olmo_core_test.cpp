@@ -326,5 +326,40 @@ TEST(ImportOlmoCore, AsksForANetworkThatItDoesNotRead) {
   EXPECT_THAT(found.notes, Contains(HasSubstr("nGPT normalizes its weights: pass --model")));
 }
 
+// Scripts of src/scripts/train/sft make the configuration in a function of its class.
+TEST(ImportOlmoCore, NamesTheFunctionAndTheWordsThatDecideAConfiguration) {
+  const std::string sft =
+      "from olmo_core.nn.transformer import TransformerConfig\n"
+      "class SFTConfig(Config):\n"
+      "    @classmethod\n"
+      "    def build(cls, *, seq_len: int, num_nodes: int, overrides: List[str], seed: int = 1) -> "
+      "'SFTConfig':\n"
+      "        return SFTConfig(\n"
+      "            model=TransformerConfig.olmo2_7B(vocab_size=100352),\n"
+      "            train_module=TransformerTrainModuleConfig(rank_microbatch_size=seq_len,\n"
+      "                max_sequence_length=seq_len),\n"
+      "            data_loader=NumpyDataLoaderConfig(global_batch_size=num_nodes * 8 * seq_len))\n"
+      "def train(config):\n"
+      "    config.trainer.fit()\n";
+  EXPECT_THAT(refusal([&] { read_launch("sft.py", sft); }),
+              HasSubstr("rehearse import sft.py SFTConfig.build"));
+  ImportRequest request = on_gpus(64);
+  request.shell.arguments = {"SFTConfig.build"};
+  EXPECT_THAT(refusal([&] { read_launch("sft.py", sft, request); }),
+              HasSubstr("rehearse import sft.py SFTConfig.build seq_len=VALUE num_nodes=VALUE, of which"));
+  request.shell.variables["seq_len"] = "4096";
+  request.shell.variables["num_nodes"] = "8";
+  EXPECT_EQ(read_launch("sft.py", sft, request).scenario["plan"]["seq"], 4096);
+}
+
+TEST(ImportOlmoCore, NamesWhatALadderLeavesOpen) {
+  const std::string ladder =
+      "from olmo_core.internal.ladder import main\n"
+      "def configure_model(args):\n    return Olmo3ModelConfigurator(rank_microbatch_size=None)\n"
+      "if __name__ == '__main__':\n    main(configure_model=configure_model)\n";
+  EXPECT_THAT(refusal([&] { read_launch("ladder.py", ladder, on_gpus(64)); }),
+              AllOf(HasSubstr("is a ladder of models"), HasSubstr("rehearse simulate --model")));
+}
+
 }  // namespace
 }  // namespace rehearse

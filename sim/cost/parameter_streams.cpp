@@ -12,7 +12,7 @@ ParameterStreams parameter_streams(const Plan& plan) {
   const Copies of = copies(plan);
   if (of.reduce > 0 && reduces_each_microbatch(plan)) streams.backward_weight.push_back(of.reduce);
   if (of.gather == 0 || !gathers_each_microbatch(plan)) return streams;
-  streams.forward = {of.gather};
+  streams.forward = streams.frozen_forward = {of.gather};
   if (plan.reshard_after_forward) streams.backward_input = {of.gather};
   return streams;
 }

@@ -15,6 +15,7 @@ namespace rehearse {
 // Kernels that run once a step are not included.
 struct ParameterStreams {
   std::vector<double> forward, backward_input, backward_weight;
+  std::vector<double> frozen_forward;  // for elements of frozen parameters
 };
 ParameterStreams parameter_streams(const Plan& plan);
 

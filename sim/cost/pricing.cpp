@@ -86,7 +86,8 @@ StageTimes Pricing::stage(const Work& work, int index, StageTransfers& transfers
     stage.forward.compute += repeats * casts_s(block, block.forward, casts_.forward);
     stage.backward_input.recompute += repeats * casts_s(block, block.recompute, casts_.again);
     stage.backward_input.compute += repeats * casts_s(block, block.backward_input, casts_.backward);
-    stage.forward.compute += repeats * parameter_streams_s(block, streams_.forward);
+    stage.forward.compute += repeats * (parameter_streams_s(block, streams_.forward) +
+                                        parameter_streams_s(block, streams_.frozen_forward, true));
     stage.backward_input.compute += repeats * parameter_streams_s(block, streams_.backward_input);
     stage.backward_weight.compute += repeats * parameter_streams_s(block, streams_.backward_weight);
     stage.backward_weight.compute += repeats * train_metrics_s(train_metrics_, block, times_);
@@ -166,10 +167,12 @@ double Pricing::lost(const Collective& collective, const Kernel& beside, double 
                     call_s);
 }
 
-double Pricing::parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each) {
+double Pricing::parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each,
+                                    bool of_frozen) {
   double seconds = 0;
   for (const Tensor& tensor : block.tensors) {
-    if (tensor.role != TensorRole::parameter && tensor.role != TensorRole::tied) continue;
+    const bool is_trained = tensor.role == TensorRole::parameter || tensor.role == TensorRole::tied;
+    if (of_frozen ? tensor.role != TensorRole::frozen : !is_trained) continue;
     for (const double bytes : bytes_of_each)
       seconds += times_.pointwise(Pointwise::add, bytes * tensor.elements).seconds;
   }

@@ -42,7 +42,8 @@ class Pricing {
   double lost(const Collective& collective, const Kernel& beside, double call_s);
 
   // Kernels that no op of the Work names.
-  double parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each);
+  double parameter_streams_s(const Block& block, const std::vector<double>& bytes_of_each,
+                             bool of_frozen = false);
 
   // Seconds of weight casts for the fp8 GEMMs of `kernels`.
   double casts_s(const Block& block, const std::vector<Kernel>& kernels,

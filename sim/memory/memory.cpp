@@ -69,12 +69,20 @@ void let_pass(double& gradients, RankMemory& memory) {
   gradients = memory.passing_gradients_bytes = std::max(0.0, gradients - given_up);
 }
 
+// With ZeRO-3, frozen parameters are divided like others.
+double frozen_bytes(int pipeline_rank, const Plan& plan, const Work& work) {
+  double elements = 0;
+  for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage)
+    if (pipeline_rank_of(stage, plan) == pipeline_rank) elements += work.frozen_parameters(stage);
+  return elements * frozen_parameter_bytes(plan) / sharding(plan).parameters;
+}
+
 void add_parameters(RankMemory& memory, const Plan& plan, const Work& work) {
   StateBytes state = held_state(memory.parameters - memory.expert_parameters, memory.expert_parameters, plan,
                                 most_owned(memory.rank, plan, work));
   if (drops_fresh_gradients(plan)) let_pass(state.fresh_gradient, memory);
   if (gradients_come_anew(plan)) let_pass(state.gradient, memory);
-  memory.parameters_bytes = state.parameter;
+  memory.parameters_bytes = state.parameter + frozen_bytes(memory.rank, plan, work);
   // Buckets of the gradient all-reduce are slices of one buffer, reduced in place. Some recipes have buckets
   // of their own.
   memory.gradients_bytes = state.gradients();

@@ -50,14 +50,18 @@ double sharding_buffers(int pipeline_rank, const Plan& plan, const Work& work) {
   for (int stage = 0; stage < static_cast<int>(work.parts.size()); ++stage) {
     if (pipeline_rank_of(stage, plan) != pipeline_rank) continue;
     std::vector<double> sizes;
-    for (const Unit& unit : units(work, stage)) sizes.push_back(unit.total());
+    double most_trained = 0;
+    for (const Unit& unit : units(work, stage)) {
+      sizes.push_back(unit.total());
+      most_trained = std::max(most_trained, unit.trained());
+    }
     std::sort(sizes.rbegin(), sizes.rend());
     double gathered = 0, largest = plan.bucket_bytes;
     if (plan.zero == 3) {
       const std::size_t whole =
           std::min<std::size_t>(sizes.size(), static_cast<std::size_t>(plan.prefetch) + 1);
       for (std::size_t u = 0; u < whole && plan.reshard_after_forward; ++u) gathered += sizes[u];
-      largest = sizes.empty() ? 0 : sizes.front() * gradient_wire_bytes(plan);
+      largest = most_trained * gradient_wire_bytes(plan);
     }
     const double gradients = reduces_each_microbatch(plan)
                                  ? std::min(largest, work.parameters(stage) * gradient_wire_bytes(plan))

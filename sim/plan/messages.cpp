@@ -38,7 +38,7 @@ std::vector<int> bucket_counts(const MessageSizes& sizes, const Model& model, co
 
 // Bytes of an op's stage, as gathered on one rank.
 struct Payload {
-  double dense = 0;
+  double dense = 0;  // outside experts, frozen parameters included
   double experts = 0;
   double all() const { return dense + experts; }
 };
@@ -55,6 +55,13 @@ Payload payload_of(const MessageSizes& sizes, const SentBy& op, const std::vecto
   const auto stage = static_cast<std::size_t>(op.stage);
   return {dense[stage] * share_of(op, sizes.units),
           stage < experts.size() ? experts[stage] * share_of(op, sizes.expert_units) : 0};
+}
+
+// Modules whose outputs need no gradient gather nothing for the backward pass: their hooks hang on gradients
+// (torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _register_pre_backward_hook).
+double frozen_of(const MessageSizes& sizes, const SentBy& op) {
+  if (sizes.frozen_bytes.empty() || op.for_backward) return 0;
+  return sizes.frozen_bytes[static_cast<std::size_t>(op.stage)] * share_of(op, sizes.frozen_units);
 }
 
 Weights weights_of(const MessageSizes& sizes, const SentBy& op) {
@@ -78,7 +85,7 @@ std::vector<Collective> over_replicas(const MessageSizes& sizes, const Plan& pla
     const Weights weights = weights_of(sizes, op);
     const int pieces = gathers ? weights.all : weights.buckets;
     messages.push_back({what, CommGroup::shards, in_shards / std::max(1, pieces),
-                        pieces + (gathers && op.again ? weights.dropped : 0)});
+                        pieces + (gathers && op.for_backward ? weights.dropped : 0)});
   } else if (are_owned) {
     for (const double own : sizes.owned_bytes[static_cast<std::size_t>(op.stage)])
       if (own > 0) messages.push_back({CollectiveOp::broadcast, CommGroup::shards, own});
@@ -117,9 +124,13 @@ MessageSizes message_sizes(const Work& work, const Model& model, const Plan& pla
       for (double& own : sizes.owned_bytes.emplace_back(owned_elements(work, plan, stage)))
         own *= parameter_bytes(plan);
     if (plan.zero < 3) continue;
+    const double frozen = work.frozen_parameters(stage);
+    sizes.frozen_bytes.push_back(frozen * frozen_parameter_bytes(plan));
+    sizes.frozen_units.push_back(unit_shares(work, stage, &Unit::frozen, frozen));
     sizes.units.push_back(unit_shares(work, stage, &Unit::dense, dense));
     sizes.expert_units.push_back(unit_shares(work, stage, &Unit::experts, experts));
   }
+  if (std::ranges::count(sizes.frozen_bytes, 0) == std::ssize(sizes.frozen_bytes)) sizes.frozen_bytes.clear();
   if (exchanges_lists(plan)) sizes.weights = unit_weights(work);
   sizes.buckets = bucket_counts(sizes, model, plan);
   const std::int64_t rows = (model.vocab + plan.tp - 1) / plan.tp;
@@ -131,13 +142,19 @@ CollectiveOp gradient_reduction(const Plan& plan) {
   return scatters_gradients(plan) ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
 }
 
-std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const SentBy& op) {
+namespace {
+
+std::vector<Collective> with_empty_ones(const MessageSizes& sizes, const Plan& plan, const SentBy& op) {
   const auto stage = static_cast<std::size_t>(op.stage);
   const auto gradients = [&] {
     return payload_of(sizes, op, sizes.gradient_bytes, sizes.expert_gradient_bytes);
   };
   const auto parameters = [&] {
     return payload_of(sizes, op, sizes.parameter_bytes, sizes.expert_parameter_bytes);
+  };
+  const auto gathered = [&](Payload bytes) {
+    bytes.dense += frozen_of(sizes, op);
+    return bytes;
   };
   // Experts without replicas send nothing.
   const auto shared = [&](Payload bytes) {
@@ -154,7 +171,7 @@ std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan,
     case OpKind::recv_backward:
       return {{CollectiveOp::send_receive, CommGroup::pipeline, sizes.boundary_bytes}};
     case OpKind::unshard:
-      return over_replicas(sizes, plan, op, CollectiveOp::all_gather, shared(parameters()));
+      return over_replicas(sizes, plan, op, CollectiveOp::all_gather, gathered(shared(parameters())));
     case OpKind::reduce_grad:
       return over_replicas(sizes, plan, op, gradient_reduction(plan), shared(gradients()));
     case OpKind::reduce_replicas:
@@ -172,6 +189,17 @@ std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan,
     default:
       return {};
   }
+}
+
+}  // namespace
+
+std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const SentBy& op) {
+  std::vector<Collective> messages = with_empty_ones(sizes, plan, op);
+  const bool of_units =
+      op.kind == OpKind::unshard || op.kind == OpKind::reduce_grad || op.kind == OpKind::reduce_replicas;
+  if (of_units && !sizes.frozen_bytes.empty())  // a unit may be frozen as a whole
+    std::erase_if(messages, [](const Collective& message) { return message.bytes == 0; });
+  return messages;
 }
 
 }  // namespace rehearse

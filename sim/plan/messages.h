@@ -21,11 +21,14 @@ struct MessageSizes {
   std::vector<double> expert_gradient_bytes = {};  // empty: no experts
   std::vector<double> parameter_bytes = {};        // gathered; the same two kinds
   std::vector<double> expert_parameter_bytes = {};
+  // Frozen parameters, gathered with ZeRO-3 for the forward pass alone; empty: none are frozen.
+  std::vector<double> frozen_bytes = {};
   std::vector<double> saved_bytes = {};  // activations that one microbatch offloads
   std::vector<int> buckets = {};         // parts of the gradients; each is reduced while others are computed
   // By unit: its share of the stage's parameters. Empty: parts are equal.
   std::vector<std::vector<double>> units = {};
   std::vector<std::vector<double>> expert_units = {};
+  std::vector<std::vector<double>> frozen_units = {};
   // By unit, where each weight is gathered as a list of its own (exchanges_lists()).
   std::vector<std::vector<Weights>> weights = {};
   std::vector<std::vector<double>> owned_bytes = {};  // by owner (owns_parameters()); empty: none
@@ -34,13 +37,13 @@ struct MessageSizes {
 MessageSizes message_sizes(const Work& work, const Model& model, const Plan& plan,
                            std::vector<double> saved_bytes = {});
 
-// An op, with the part of it. `again`: a gather for a backward whose recompute drops weights.
+// An op, with the part of it. `for_backward`: a gather for a backward pass, whose recompute may drop weights.
 struct SentBy {
   OpKind kind = OpKind::step;
   int stage = 0;
   int part = 0;
   int parts = 1;
-  bool again = false;
+  bool for_backward = false;
 };
 
 // The reduction of gradients over the ranks that hold each other's shards.

@@ -35,6 +35,8 @@ struct BatchOptions {
   std::int64_t seq = 2048;        // tokens of a sequence
   std::int64_t images = 0;        // images of a sequence, for the model's tower; 0: the step has no tower
   std::int64_t image_tokens = 0;  // tokens that one image takes in a sequence; 0: from the model's file
+  // The tower's parameters, or those of the projector behind it, are held but not trained.
+  bool freeze_tower = false, freeze_projector = false;
 
   bool operator==(const BatchOptions&) const = default;
 };

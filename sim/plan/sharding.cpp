@@ -89,6 +89,10 @@ double parameter_bytes(const Plan& plan) {
   return in_fp8 ? 1 : bytes_of(plan.precision);
 }
 
+double frozen_parameter_bytes(const Plan& plan) {
+  return bytes_of(plan.precision);
+}
+
 double gradient_wire_bytes(const Plan& plan) {
   return bytes_of(plan.grad_reduce);
 }

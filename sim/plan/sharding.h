@@ -82,6 +82,9 @@ double bucket_copies(const Plan& plan);
 // in fp8 are gathered only by rows, in a byte (Megatron-LM, distributed/param_and_grad_buffer.py:
 // torch.uint8), and transposed after that. Word tables and norms stay in 16 bits, but count the same.
 double parameter_bytes(const Plan& plan);
+// Bytes of a parameter that is not trained, as it is held and gathered. It has no fp32 copy: accelerate casts
+// trained parameters alone up (src/accelerate/accelerator.py: param.requires_grad).
+double frozen_parameter_bytes(const Plan& plan);
 double gradient_wire_bytes(const Plan& plan);
 
 }  // namespace rehearse

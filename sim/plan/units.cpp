@@ -9,6 +9,7 @@ namespace {
 void join(Unit& unit, const Unit& other) {
   unit.dense += other.dense;
   unit.experts += other.experts;
+  unit.frozen += other.frozen;
   unit.weights += other.weights;
 }
 
@@ -20,7 +21,7 @@ std::vector<Unit> units(const Work& work, int stage) {
   for (const Repeated& part : work.parts[static_cast<std::size_t>(stage)]) {
     const Block& block = work.blocks[static_cast<std::size_t>(part.block)];
     const double experts = block.expert_parameters(), dense = block.parameters() - experts;
-    const Unit own{dense, experts, weights_of(block)};
+    const Unit own{dense, experts, block.frozen_parameters(), weights_of(block)};
     if (block.role == BlockRole::embedding) {
       join(before, own);
     } else if (block.role == BlockRole::head && !units.empty()) {

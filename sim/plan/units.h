@@ -12,8 +12,10 @@ namespace rehearse {
 struct Unit {
   double dense = 0;
   double experts = 0;  // held by Plan::edp() ranks in common
+  double frozen = 0;   // gathered like others, but not reduced
   Weights weights;
-  double total() const { return dense + experts; }
+  double trained() const { return dense + experts; }
+  double total() const { return trained() + frozen; }
 };
 
 // The units of a stage in model order, one for each layer (Zhao et al. 2023, section 3.2.1). The embedding is

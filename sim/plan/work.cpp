@@ -83,6 +83,12 @@ double Block::parameters() const {
   return sum;
 }
 
+double Block::frozen_parameters() const {
+  double sum = 0;
+  for (const Tensor& tensor : tensors) sum += tensor.role == TensorRole::frozen ? tensor.elements : 0;
+  return sum;
+}
+
 double Block::expert_parameters() const {
   double sum = 0;
   for (const Tensor& tensor : tensors) sum += tensor.of_experts ? tensor.elements : 0;
@@ -91,6 +97,10 @@ double Block::expert_parameters() const {
 
 double Work::parameters(int stage) const {
   return sum_over(*this, stage, [](const Block& block) { return block.parameters(); });
+}
+
+double Work::frozen_parameters(int stage) const {
+  return sum_over(*this, stage, [](const Block& block) { return block.frozen_parameters(); });
 }
 
 double Work::expert_parameters(int stage) const {

@@ -27,6 +27,7 @@ enum class TensorRole : std::uint8_t {
   activation,  // output of a kernel of the block
   parameter,   // weight or bias; its gradient has as many elements and is called NAME_gradient
   tied,        // parameter that another block of the same rank holds
+  frozen,      // parameter that is held and not trained: no gradient, no optimizer state
   gradient,    // of an activation or a parameter
   batch,       // token ids and labels: kept by the data loader for the whole step
   state,       // optimizer state
@@ -237,7 +238,8 @@ struct Block {
   // gradient whole, in the type of the rows' gradient. It then adds it to a gradient kept in another type
   // (aten/src/ATen/native/cuda/Embedding.cu).
   double bytes_moved(const Kernel& kernel) const;
-  double parameters() const;         // elements of tensors with role parameter
+  double parameters() const;         // elements of tensors with role parameter: those that are trained
+  double frozen_parameters() const;  // elements of tensors with role frozen
   double expert_parameters() const;  // the part of them that belongs to routed experts
 };
 
@@ -264,6 +266,7 @@ struct Work {
   // The gradients of parameters that all tensor-parallel ranks hold are summed once a step. The kernels
   // listed here do not include that sum.
   double parameters(int stage) const;
+  double frozen_parameters(int stage) const;
   double expert_parameters(int stage) const;  // the part of them that Plan::edp() ranks hold in common
   double saved_bytes(int stage) const;  // bytes that the forward of one microbatch keeps for its backward
   double boundary_bytes = 0;            // bytes passed from stage to stage, on one rank

@@ -119,7 +119,7 @@ Tallies count_messages(const RankOps& ops, Kinds kinds, const MessageSizes& size
       if (in_pieces) tally(message).bytes += message.bytes * static_cast<double>(message.calls);
     }
     if (in_pieces || op.part > 0) continue;
-    for (const Collective& message : messages_of(sizes, plan, {op.kind, op.stage}))
+    for (const Collective& message : messages_of(sizes, plan, sent_by(sizes, ops, i, true)))
       tally(message).bytes += message.bytes;
   }
   return tallies;

@@ -2,11 +2,17 @@
 
 namespace rehearse {
 
+SentBy sent_by(const MessageSizes& sizes, const RankOps& ops, std::size_t index, bool whole_stage) {
+  const Op& op = ops[index];
+  const bool differs = !sizes.weights.empty() || !sizes.frozen_bytes.empty();
+  const bool for_backward = differs && gathers_for_backward(ops, index);
+  if (whole_stage) return {op.kind, op.stage, 0, 1, for_backward};
+  return {op.kind, op.stage, op.part, op.parts, for_backward};
+}
+
 std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const RankOps& ops,
                                     std::size_t index) {
-  const Op& op = ops[index];
-  const bool again = !sizes.weights.empty() && gathers_for_backward(ops, index);
-  return messages_of(sizes, plan, {op.kind, op.stage, op.part, op.parts, again});
+  return messages_of(sizes, plan, sent_by(sizes, ops, index));
 }
 
 std::vector<Collective> messages_by_group(const MessageSizes& sizes, const Plan& plan,

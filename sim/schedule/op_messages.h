@@ -9,6 +9,9 @@
 
 namespace rehearse {
 
+// The op with its part, or the whole stage in its place, as plan/messages.h needs it.
+SentBy sent_by(const MessageSizes& sizes, const RankOps& ops, std::size_t index, bool whole_stage = false);
+
 // Messages of ops[index], one after the other.
 std::vector<Collective> messages_of(const MessageSizes& sizes, const Plan& plan, const RankOps& ops,
                                     std::size_t index);

@@ -34,6 +34,8 @@ void add_degrees(Listing& has, const Plan& plan) {
   has("stage without layers", std::ranges::find(plan.layers_per_stage, 0) != plan.layers_per_stage.end());
   has("microbatch group", plan.microbatch_group > 0);
   has("images", plan.images > 0);
+  has("frozen tower", plan.images > 0 && plan.freeze_tower);
+  has("frozen projector", plan.images > 0 && plan.freeze_projector);
 }
 
 void add_state(Listing& has, const Plan& plan) {
@@ -250,6 +252,8 @@ std::set<std::string> wanted_features() {
                            "windows in some layers",
                            "YaRN",
                            "images",
+                           "frozen tower",
+                           "frozen projector",
                            "multi-token prediction",
                            "experts of a latent width",
                            "a module of several layers",

@@ -104,6 +104,8 @@ class Drawing {
     const int count = *inRange(1, 4);
     plan()["images"] = count;
     plan()["image_tokens"] = std::max(1, seq_ / 2 / count);
+    plan()["freeze_tower"] = one_in(2);
+    plan()["freeze_projector"] = one_in(2);
   }
 
   // By a list, or where the embedding stands for a layer.

@@ -122,7 +122,10 @@ bool has_line(const Drawn& drawn, Writer write) {
 
 // Its flags tell of no tower, and the model is read from them again.
 void as_megatron_has_it(Drawn& drawn) {
-  drawn.scenario["plan"].merge_patch({{"images", nullptr}, {"image_tokens", nullptr}});
+  drawn.scenario["plan"].merge_patch({{"images", nullptr},
+                                      {"image_tokens", nullptr},
+                                      {"freeze_tower", nullptr},
+                                      {"freeze_projector", nullptr}});
 }
 
 void as_deepspeed_has_it(Drawn& drawn) {

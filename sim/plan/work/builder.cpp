@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "plan/work/frozen.h"
 #include "plan/work/recompute.h"
 
 namespace rehearse {
@@ -61,6 +62,7 @@ TensorId BlockBuilder::activation(std::string name, double elements, double elem
 TensorId BlockBuilder::parameter(std::string name, double elements, std::int16_t matrices) {
   Tensor tensor{std::move(name), TensorRole::parameter, elements, shape_.element_bytes, false, matrices};
   tensor.use = use_;
+  if (freezes_) tensor.role = TensorRole::frozen;
   return add(std::move(tensor));
 }
 
@@ -164,7 +166,11 @@ TensorId BlockBuilder::partial_gradient(TensorId tensor) {
 
 TensorId BlockBuilder::parameter_gradient(TensorId tensor) {
   const Tensor& parameter = (*this)[tensor];
-  return add({parameter.name + "_gradient", TensorRole::gradient, parameter.elements, shape_.gradient_bytes});
+  const bool is_trained = parameter.role != TensorRole::frozen;
+  const TensorId gradient =
+      add({parameter.name + "_gradient", TensorRole::gradient, parameter.elements, shape_.gradient_bytes});
+  if (is_trained) trained_gradients_.push_back(gradient);
+  return gradient;
 }
 
 TensorId BlockBuilder::scratch_gradient(std::string name, double elements) {
@@ -213,6 +219,14 @@ void BlockBuilder::hands_on(TensorId output) {
   parts_of(output).push_back(block_.output_gradient);
 }
 
+void BlockBuilder::drop_unneeded() {
+  std::vector<TensorId> needed = trained_gradients_;
+  if (block_.input_gradient >= 0) needed.push_back(block_.input_gradient);
+  const bool has_frozen =
+      std::ranges::any_of(block_.tensors, [](const Tensor& each) { return each.role == TensorRole::frozen; });
+  if (has_frozen || !trains_input_) keep_backward_of(block_, needed);
+}
+
 Block BlockBuilder::finish(bool joins_previous) {
   block_.joins_previous = joins_previous;
   for (auto step = undo_.rbegin(); step != undo_.rend(); ++step) {
@@ -221,7 +235,8 @@ Block BlockBuilder::finish(bool joins_previous) {
     begin_names(step->prefix);
     step->emit();
   }
-  if (block_.input >= 0) block_.input_gradient = gradient_of(block_.input);
+  if (block_.input >= 0 && trains_input_) block_.input_gradient = gradient_of(block_.input);
+  drop_unneeded();
   if (reruns_by_op_) block_.recompute = kernels_rerun_by_op(block_);
   if (stops_early_) drop_unread_end(block_.recompute, block_);
   block_.saved = derive_saved(block_);

@@ -27,7 +27,9 @@ class BlockBuilder {
   TensorId tied_parameter(std::string name, double elements);
   void share_out(TensorId parameter, RankShare share);  // `parameter` -1: no parameter
   void mark(TensorId tensor, TensorUse use);
-  void parameters_are(TensorUse use) { use_ = use; }  // parameters from here on
+  void freezes(bool does) { freezes_ = does; }         // parameters from here on are not trained
+  void no_input_gradient() { trains_input_ = false; }  // nothing before this block is trained
+  void parameters_are(TensorUse use) { use_ = use; }   // parameters from here on
 
   // The kernels from here on, and their backward kernels, belong to this part.
   void enter(LayerPart part) { part_ = part; }
@@ -87,6 +89,7 @@ class BlockBuilder {
  private:
   TensorId add(Tensor tensor);
   TensorId add_gradient(std::string name, TensorId of);
+  void drop_unneeded();
   std::vector<TensorId>& parts_of(TensorId tensor) {
     return gradient_parts_[static_cast<std::size_t>(tensor)];
   }
@@ -106,6 +109,8 @@ class BlockBuilder {
   std::string prefix_;
   bool reruns_by_op_ = false;
   bool stops_early_ = false;
+  bool freezes_ = false, trains_input_ = true;
+  std::vector<TensorId> trained_gradients_;  // of parameters
   Shape shape_;
   std::vector<Undo> undo_;
   std::map<TensorId, TensorId> maxima_;                // by tensor: its maximum

@@ -62,6 +62,7 @@ Block embedding_block(const Model& model, const Plan& plan) {
   BlockBuilder b("embedding", shape, BlockRole::embedding);
   const TensorId images =
       tower != nullptr ? b.input("images", image_elements(model, plan, *tower)) : TensorId{-1};
+  if (plan.freeze_tower && plan.freeze_projector) b.no_input_gradient();
   TensorId rows = embed(b, model, b.parameter("word_table", Shape::elements(shape.vocab, shape.hidden)));
   if (tower != nullptr) rows = place_images(b, plan, rows, images);
   if (model.per_layer_width > 0) embed_per_layer(b, model, rows);

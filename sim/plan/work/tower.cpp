@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "plan/frameworks/traits.h"
+#include "plan/work/frozen.h"
 #include "plan/work/pointwise.h"
 #include "plan/work/tensor_parallel.h"
 
@@ -150,14 +151,15 @@ Block patch_block(const Tower& tower, const Plan& plan) {
   TensorId rows = add_positions(b, tower, shape, embed_patches(b, tower, shape));
   if (tower.norm_before) rows = normalise(b, "norm_before", tower.layers.norm, rows, shape.hidden);
   b.hands_on(rows);
-  return b.finish();
+  Block block = b.finish();
+  return plan.freeze_tower ? frozen(std::move(block)) : block;
 }
 
 Block tower_layer_block(const Tower& tower, const Plan& plan, LayerSort sort) {
   Block block = layer_block(tower.layers, tower_plan(plan, tower), sort);
   block.name = "tower_" + block.name;
   block.role = BlockRole::tower;
-  return block;
+  return plan.freeze_tower ? frozen(std::move(block)) : block;
 }
 
 Block projector_block(const Tower& tower, const Plan& plan) {
@@ -168,8 +170,11 @@ Block projector_block(const Tower& tower, const Plan& plan) {
   projection.shape.tokens = projection.shape.rows = projection.tokens;
   BlockBuilder b("tower_projector", projection.shape, BlockRole::tower);
   const TensorId input = b.input("input", rows_shape.token_elements());
+  if (plan.freeze_tower) b.no_input_gradient();
+  b.freezes(plan.freeze_tower);  // the norm is the tower's
   const TensorId rows =
       tower.norm_after ? normalise(b, "norm_after", tower.layers.norm, input, tower.layers.hidden) : input;
+  b.freezes(plan.freeze_projector);
   TensorId tokens = projection.map(b, rows, tower.projector.norms_merged);
   for (std::int64_t i = 0; i < tower.projector.earlier; ++i) {
     b.begin_names(fmt::format("earlier_{}_", i));

@@ -6,9 +6,11 @@
 #include "frameworks/megatron_deepspeed.h"
 #include "frameworks/megatron_flags.h"
 #include "frameworks/megatron_hybrid.h"
+#include "frameworks/megatron_mindspeed.h"
 #include "frameworks/megatron_options.h"
 #include "frameworks/megatron_partition.h"
 #include "frameworks/megatron_sharding.h"
+#include "frameworks/megatron_swift.h"
 #include "frameworks/megatron_text.h"
 #include "frameworks/optimizer_note.h"
 
@@ -56,8 +58,9 @@ class MegatronReader {
     pipeline();
     recompute();
     context();
-    of_swift();
+    add_swift_defaults(flags_, plan_, imported_.notes);
     add_megatron_deepspeed(flags_, plan_, imported_.notes);
+    add_mindspeed(flags_, plan_, imported_.notes);
     optimizer();
     unmodelled();
     model();
@@ -97,18 +100,6 @@ class MegatronReader {
     }
     for (const auto& [effect, names] : effects)
       note(fmt::format("{} {} ignored: {}", join(names), names.size() > 1 ? "are" : "is", effect));
-  }
-
-  // ms-swift names the model as Hugging Face does, and has defaults of its own (its documentation, v3.12,
-  // Megatron-SWIFT, command-line parameters).
-  void of_swift() {
-    if (!flags_.has("--model")) return;
-    if (plan_["precision"] == "fp32") plan_["precision"] = "bf16";
-    if (!plan_.contains("zero")) plan_["zero"] = 1;
-    if (!plan_.contains("recompute")) plan_["recompute"] = "selective";
-    note(
-        "flags of ms-swift: bf16, the distributed optimizer and selective recompute are its defaults; for "
-        "its other defaults Megatron-LM's are used");
   }
 
   void optimizer() {
@@ -153,7 +144,8 @@ class MegatronReader {
     if (flags_.has("--no-masked-softmax-fusion") || flags_.has("--no-scaled-masked-softmax-fusion"))
       plan_["fused_softmax"] = false;
     if (flags_.has("--no-rope-fusion")) plan_["fused_rotary"] = false;
-    if (flags_.has("--no-gradient-accumulation-fusion")) plan_["fused_accumulation"] = false;
+    if (flags_.has("--no-gradient-accumulation-fusion") && !flags_.has("--gemm-gradient-accumulation-fusion"))
+      plan_["fused_accumulation"] = false;
     if (flags_.has("--no-bias-swiglu-fusion")) plan_["fused_activation"] = false;
     if (flags_.has("--num-experts")) {
       plan_["fused_permute"] = flags_.has("--moe-permute-fusion");

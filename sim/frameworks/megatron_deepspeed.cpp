@@ -10,8 +10,10 @@ bool has_deepspeed_engine(const MegatronFlags& flags) {
 }
 
 bool is_megatron_deepspeed(const MegatronFlags& flags) {
-  return has_deepspeed_engine(flags) || flags.has("--topk") || flags.has("--expert-interval") ||
-         flags.has("--mlp-type");
+  // Logs of Pai-Megatron-Patch print the interval too, and its networks of Megatron core read it no more.
+  const bool is_of_core = flags.has("--moe-token-dispatcher-type");
+  return has_deepspeed_engine(flags) || flags.has("--topk") || flags.has("--mlp-type") ||
+         (flags.has("--expert-interval") && !is_of_core);
 }
 
 void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<std::string>& notes) {

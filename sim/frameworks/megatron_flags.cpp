@@ -126,6 +126,8 @@ void MegatronFlags::take(ScriptFlag flag, std::vector<Violation>& violations) {
   const bool is_switch = option.takes == OptionTakes::nothing;
   if (flag.values.size() == 1 && is_word_for(false, flag.values[0])) return void(flags_.erase(flag.name));
   if (is_switch && flag.values.size() == 1 && is_word_for(true, flag.values[0])) flag.values.clear();
+  if (!option.many.empty() && std::ranges::count(flag.values, flag.values.front()) == std::ssize(flag.values))
+    flag.values.resize(1);
   std::vector<Violation> broken;
   require_values(flag, option, broken);
   if (!broken.empty() && is_decided_elsewhere(option, over_)) return;
@@ -157,7 +159,7 @@ void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption&
   if (costs_nothing(option)) return;
   const bool one = option.takes == OptionTakes::integer || option.takes == OptionTakes::number;
   if (flag.values.empty()) return must("needs a value");
-  if (one && flag.values.size() > 1) return must("takes one value");
+  if (one && flag.values.size() > 1) return must(option.many.empty() ? "takes one value" : option.many);
   if (option.takes == OptionTakes::integer && !is_number<std::int64_t>(flag.values[0]))
     must(fmt::format("must be an integer from 0 to {}", kMaxInteger));
   if (option.takes == OptionTakes::number && !is_number<double>(flag.values[0])) must("must be a number");

@@ -13,11 +13,23 @@ namespace rehearse {
 
 namespace {
 
-// "yarn" and "mrope" rotate as "rope" does; a type that a model cannot name becomes the nearest one.
+// "yarn" and "mrope" rotate as "rope" does; a type that a model cannot name becomes the nearest one. Forks
+// write "rotary" (alibaba/Pai-Megatron-Patch, megatron_patch/model/llama/transformer.py).
 std::string positions(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (flags.has("--use-rotary-position-embeddings")) return "rope";
   if (flags.has("--no-position-embedding") && !flags.has("--position-embedding-type")) return "none";
   const std::string type = flags.text_or("--position-embedding-type", "learned_absolute");
+  if (type == "deepseek4")  // Ascend/MindSpeed-LLM
+    flags.fail("--position-embedding-type",
+               "names the attention of DeepSeek-V4, which options do not describe here",
+               fmt::format("rehearse import {} --model config.json, the model's own", flags.file()));
+  if (type == "rotary") {
+    notes.emplace_back(
+        "--position-embedding-type rotary is a fork's word for rope; a fork's own network may have other "
+        "norms "
+        "and biases than its options say: --model FILE decides");
+    return "rope";
+  }
   const std::string nearest = type == "mrope" ? "rope" : type == "relative" ? "learned_absolute" : type;
   if (nearest != type)
     notes.push_back(fmt::format("--position-embedding-type {} is modelled as {}", type, nearest));
@@ -59,15 +71,31 @@ std::int64_t ffn_hidden(const MegatronFlags& flags) {
   return flags.integer_or("--ffn-hidden-size", fallback);
 }
 
+// "-1" of MindSpeed-LLM's scripts: none.
+bool has_dense_ahead(const MegatronFlags& flags) {
+  return flags.has("--first-k-dense-replace") && flags.text("--first-k-dense-replace") != "-1" &&
+         flags.text_or("--moe-layer-freq", "1") == "1";
+}
+
 std::string as_marks(const std::vector<bool>& layers) {
   std::string marks;
   for (const bool layer : layers) marks += layer ? '1' : '0';
   return marks;
 }
 
+// MindSpeed-LLM, mindspeed_llm/core/transformer/transformer_block.py: first_k_dense_replace.
+std::string sparse_layers_behind(const MegatronFlags& flags) {
+  std::vector<bool> marks;
+  for (std::int64_t layer = 0; layer < flags.integer("--num-layers"); ++layer)
+    marks.push_back(layer >= flags.integer("--first-k-dense-replace"));
+  return std::ranges::find(marks, false) == marks.end() ? "" : as_marks(marks);
+}
+
 // Layers that have experts; "" where all do, or where the flag cannot be read.
 std::string sparse_layers(const MegatronFlags& flags, std::vector<std::string>& notes) {
-  if (!flags.has("--moe-layer-freq") || hybrid_pattern(flags)) return "";
+  if (hybrid_pattern(flags)) return "";
+  if (has_dense_ahead(flags)) return sparse_layers_behind(flags);
+  if (!flags.has("--moe-layer-freq")) return "";
   const std::string frequency = join(flags.values("--moe-layer-freq"), "");
   const auto layers = layer_pattern(frequency, flags.integer("--num-layers"));
   if (!layers || std::ranges::find(*layers, true) == layers->end()) {
@@ -83,7 +111,10 @@ void add_experts(const MegatronFlags& flags, Json& config, std::vector<std::stri
   config["num_experts"] = flags.integer("--num-experts");
   config["num_experts_per_tok"] = flags.integer_or("--moe-router-topk", 2);
   config["moe_intermediate_size"] = width;
-  if (const std::int64_t shared = flags.integer_or("--moe-shared-expert-intermediate-size", 0); shared > 0)
+  // MindSpeed-LLM, mindspeed_llm/features_manager/moe/shared_expert.py.
+  const std::int64_t together = flags.integer_or("--n-shared-experts", 0) * width;
+  if (const std::int64_t shared = flags.integer_or("--moe-shared-expert-intermediate-size", together);
+      shared > 0)
     config["moe_shared_expert_intermediate_size"] = shared;
   if (flags.has("--moe-latent-size")) config["moe_latent_size"] = flags.integer("--moe-latent-size");
   if (flags.has("--activation-func-clamp-value"))

@@ -40,6 +40,7 @@ MegatronOption option_of(const nlohmann::json& row) {
   option.negates = row.value("negates", false);
   option.takes = in_table(kinds, row.at("takes").get<std::string>());
   option.open = row.value("open", false);
+  option.many = row.value("many", "");
   for (const char* key : {"choices", "also"})
     for (const std::string& choice : row.value(key, std::vector<std::string>()))
       option.choices.push_back(choice);

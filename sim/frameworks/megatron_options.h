@@ -25,6 +25,7 @@ struct MegatronOption {
   OptionTakes takes = OptionTakes::text;
   std::vector<std::string> choices;  // empty: any value
   bool open = false;                 // forks have more of them
+  std::string many;                  // the rule of several values, where forks take a list
   OptionRole role = OptionRole::free;
   std::string pointer;  // of the field
   bool off = false;     // a switch that turns its field off

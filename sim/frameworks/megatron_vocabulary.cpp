@@ -29,12 +29,16 @@ constexpr std::array kOfModels = {NamedVocabulary{"llama-3", 128256},
                                   NamedVocabulary{"nemotron-4", 256000},
                                   NamedVocabulary{"qwen2.5", 151665},
                                   NamedVocabulary{"qwen3-", 151669},
-                                  NamedVocabulary{"deepseek-v3", 128815}};
+                                  NamedVocabulary{"deepseek-v3", 128815},
+                                  NamedVocabulary{"kimi-k2", 163840}};
 
 // Usual sizes by the type of the tokenizer. BERT's are bert-large-uncased and bert-large-cased.
 constexpr std::array kUsual = {
     NamedVocabulary{"gpt2bpe", 50257},          NamedVocabulary{"bertwordpiececase", 28996},
     NamedVocabulary{"wordpiece", 30522},        NamedVocabulary{"llama2", 32000},
+    NamedVocabulary{"llamatokenizer", 32000},   NamedVocabulary{"mixtraltokenizer", 32000},
+    NamedVocabulary{"starcoder", 49152},        NamedVocabulary{"qwen2tokenizer", 151643},
+    NamedVocabulary{"deepseekv3", 128815},      NamedVocabulary{"kimik2", 163840},
     NamedVocabulary{"gptsentencepiece", 32000}, NamedVocabulary{"sentencepiece", 32000},
     NamedVocabulary{"tiktokenizer", 131072}};
 constexpr std::int64_t kUsualElse = 128256;
@@ -60,11 +64,11 @@ std::int64_t words_of_tokenizer(const MegatronFlags& flags, std::vector<std::str
   const std::string type = in_lower_case(named);
   const bool is_told =
       flags.has("--tokenizer-type") || flags.has("--merge-file") || flags.has("--vocab-file");
-  const std::string model =
-      flags.has("--tokenizer-model") ? join(flags.values("--tokenizer-model"), " ") : "";
-  if (const std::int64_t words = size_in(kOfModels, in_lower_case(model)); words > 0) {
-    notes.push_back(
-        fmt::format("--tokenizer-model {}: the vocabulary is taken to hold {} words", model, words));
+  for (const char* flag : {"--tokenizer-model", "--tokenizer-name-or-path"}) {
+    const std::string model = flags.has(flag) ? join(flags.values(flag), " ") : "";
+    const std::int64_t words = size_in(kOfModels, in_lower_case(model));
+    if (words == 0) continue;
+    notes.push_back(fmt::format("{} {}: the vocabulary is taken to hold {} words", flag, model, words));
     return words;
   }
   const std::int64_t usual = size_in(kUsual, type), words = usual > 0 ? usual : kUsualElse;
@@ -85,6 +89,8 @@ std::int64_t megatron_vocabulary(const MegatronFlags& flags, std::vector<std::st
   if (flags.has("--padded-vocab-size")) return flags.integer("--padded-vocab-size");
   std::int64_t words = flags.integer_or("--vocab-size", 0);
   if (words == 0) words = words_of_tokenizer(flags, notes);
+  // Pai-Megatron-Patch adds words in place of rounding (megatron_patch/tokenizer/__init__.py).
+  if (flags.has("--extra-vocab-size")) return words + flags.integer("--extra-vocab-size");
   const std::int64_t unit =
       std::max<std::int64_t>(1, flags.integer_or("--make-vocab-size-divisible-by", 128)) *
       std::max<std::int64_t>(1, flags.integer_or("--tensor-model-parallel-size", 1));

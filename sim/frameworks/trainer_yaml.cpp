@@ -50,7 +50,8 @@ constexpr std::array kIgnoredOfTrainers = {
     CountedKey{"unfrozen_parameters", "null", kAllTrained},
     CountedKey{"freeze_trainable_layers", "null", kAllTrained},
     CountedKey{"freeze_trainable_modules", "null", kAllTrained},
-    CountedKey{"freeze_vision_tower", "false", kAllTrained},
+    CountedKey{"freeze_language_model", "false", "the language model is counted as trained"},
+    CountedKey{"train_mm_proj_only", "false", "the language model is counted as trained"},
     CountedKey{"use_galore", "false", "the state of Adam is counted"},
     CountedKey{"use_apollo", "false", "the state of Adam is counted"},
     CountedKey{"use_badam", "false", "the state of Adam is counted"},
@@ -188,6 +189,14 @@ std::string type_of_weights(PlanYaml& from) {
     if (!type.empty()) return type == "auto" ? "bfloat16" : type;
   }
   return "";
+}
+
+// LLaMA-Factory's defaults (src/llamafactory/hparams/finetuning_args.py). axolotl's switch is for all that is
+// no language model (src/axolotl/utils/freeze.py, freeze_mm_modules).
+void add_frozen(PlanYaml& from, bool is_factory, Json& plan) {
+  const bool all = from.on("freeze_mm_modules");
+  if (from.on("freeze_vision_tower", is_factory) || all) plan["freeze_tower"] = true;
+  if (from.on("freeze_multi_modal_projector", is_factory) || all) plan["freeze_projector"] = true;
 }
 
 void add_precision_of_trainer(PlanYaml& from, bool is_axolotl, Json& plan) {
@@ -328,6 +337,7 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
   add_recompute(from, is_factory, plan);
   add_kernels_of_trainer(from, is_factory, plan);
   add_optimizer(from, is_factory, plan);
+  add_frozen(from, is_factory, plan);
   from.ignore_unless(kIgnoredOfTrainers);
   if (!is_axolotl && settings.empty() && plan["zero"] == 0 && !from.is_over("/plan/zero"))
     from.imported.notes.emplace_back(

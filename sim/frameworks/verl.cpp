@@ -26,9 +26,7 @@ std::int64_t positive(PlanYaml& from, const std::string& path, std::int64_t fall
 constexpr const char* kEntropy =
     "the entropy over the logits is not counted: the step is predicted too fast, with too little memory";
 constexpr std::array kIgnoredOfActor = {
-    CountedKey{"calculate_entropy", "false", kEntropy},
-    CountedKey{"entropy_coeff", "0", kEntropy},
-    CountedKey{"freeze_vision_tower", "false", "all parameters are counted as trained"},
+    CountedKey{"calculate_entropy", "false", kEntropy}, CountedKey{"entropy_coeff", "0", kEntropy},
     CountedKey{"use_prefix_grouper", "false", "each sample is counted with its own prompt"},
     CountedKey{"calculate_sum_pi_squared", "false", "the further sum over the logits is not counted"},
     CountedKey{"router_replay.mode", "\"disabled\"", "experts are counted as routed anew"}};
@@ -318,6 +316,8 @@ Imported actor(PlanYaml& from, std::int64_t gpus) {
   plan["clip_grad"] = from.number(base + (megatron ? ".optim.clip_grad" : ".grad_clip"), 1);
   for (const char* key : {".optim.clip_grad", ".grad_clip"}) from.find(base + key);
   from.ignore_unless(kIgnoredOfActor, base + ".");
+  // verl/workers/fsdp_workers.py freezes the whole vision module.
+  if (from.on(base + ".freeze_vision_tower")) plan["freeze_tower"] = plan["freeze_projector"] = true;
   from.imported.notes.emplace_back(
       "verl: one update of the actor is counted, with prompts and responses of their full lengths; "
       "generation, "

@@ -64,7 +64,7 @@ TEST(ImportMegatron, ChecksTheValuesOfClosedLists) {
               AllOf(HasSubstr("line 1: --moe-token-dispatcher-type"), HasSubstr("allgather, alltoall"),
                     HasSubstr("found \"banana\"")));
   for (const char* flag :
-       {"--normalization LayerNrom", "--position-embedding-type rotary", "--attention-backend flsh",
+       {"--normalization LayerNrom", "--position-embedding-type sinusoidal", "--attention-backend flsh",
         "--optimizer adm", "--cp-comm-type ring", "--recompute-granularity fll", "--fp8-format e5m2",
         "--cuda-graph-impl always", "--recompute-modules core_atn", "--lr-decay-style cosin"})
     EXPECT_THAT(read(flag), HasSubstr("must be one of")) << flag;

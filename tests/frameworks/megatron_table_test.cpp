@@ -18,7 +18,7 @@ constexpr const char* kRuns[] = {
     "--disable-bias-linear --hidden-size 256 --num-layers 4 --num-attention-heads 4",
     "--bf16 --hidden-size 256 --num-layers 4 --num-attention-heads 4 --group-query-attention",
     "--fp16 --hidden-size 256 --num-layers 4 --num-attention-heads 4 --checkpoint-activations "
-    "--transformer-impl local",
+    "--transformer-impl local --no-gradient-accumulation-fusion",
     "--bf16 --hidden-size 256 --num-layers 4 --num-attention-heads 4 --num-experts 8 --swiglu "
     "--expert-model-parallel-size 2 --moe-token-dispatcher-type flex --recompute-granularity selective",
     "--bf16 --hidden-size 256 --num-layers 4 --num-attention-heads 4 --num-experts 8 --swiglu "
@@ -47,8 +47,8 @@ std::vector<std::string> values_for(const MegatronOption& option) {
   if (!option.choices.empty()) return option.choices;
   if (option.takes == OptionTakes::integer) return {"2", "64"};
   if (option.takes == OptionTakes::number) return {"2", "0"};
-  return {"[0,1,1,1]", "M*", "7,0",   "learnable", "adafactor",        "rope",
-          "sgd",       "*",  "Qwen2", "full",      "GPT2BPETokenizer", "NullTokenizer"};
+  return {"[0,1,1,1]", "M*",    "7,0",     "learnable", "adafactor",        "rope",         "sgd",
+          "*",         "Qwen2", "Qwen2.5", "full",      "GPT2BPETokenizer", "NullTokenizer"};
 }
 
 // Whether the option changes the scenario of at least one run.

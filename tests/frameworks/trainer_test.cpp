@@ -69,6 +69,20 @@ TEST(ImportTrainer, NamesWhatItDoesNotCount) {
   EXPECT_THAT(axolotl("pad_to_sequence_len: true\n").notes, Not(Contains(HasSubstr("at their full length"))));
 }
 
+TEST(ImportTrainer, ReadsWhichPartsOfAVisionModelAreTrained) {
+  const auto frozen = [](const Imported& found) {
+    const Json& plan = found.scenario["plan"];
+    return std::pair(plan.value("freeze_tower", false), plan.value("freeze_projector", false));
+  };
+  EXPECT_EQ(frozen(factory("")), std::pair(true, true)) << "LLaMA-Factory's defaults";
+  EXPECT_EQ(frozen(factory("freeze_vision_tower: false\n")), std::pair(false, true));
+  EXPECT_EQ(frozen(factory("freeze_multi_modal_projector: false\n")), std::pair(true, false));
+  EXPECT_EQ(frozen(axolotl("")), std::pair(false, false));
+  EXPECT_EQ(frozen(axolotl("freeze_mm_modules: true\n")), std::pair(true, true));
+  EXPECT_THAT(factory("freeze_language_model: true\n").notes,
+              Contains(HasSubstr("the language model is counted as trained")));
+}
+
 TEST(ImportAccelerate, AsksForNothingThatIsGiven) {
   EXPECT_THAT(accelerate("distributed_type: FSDP\n").notes, Contains(HasSubstr("pass --mbs, --gbs, --seq")));
   EXPECT_THAT(accelerate("distributed_type: FSDP\n", {{"/plan/micro_batch", "1"}}).notes,
@@ -107,6 +121,18 @@ TEST(ImportNanotron, ReadsClippingBucketsAndPadding) {
   EXPECT_EQ(found.scenario["plan"]["fused_adam"], true);
   EXPECT_EQ(found.model["vocab_size"], 1024);
   EXPECT_THAT(found.notes, Contains(HasSubstr("tp_recompute_allgather false is ignored")));
+}
+
+TEST(ImportNanotron, NamesTheKeyOfAMambaAndTheWayOn) {
+  const std::string mamba =
+      "parallelism: {dp: 8, tp: 1, pp: 1}\ntokens: {micro_batch_size: 1, sequence_length: 64}\n"
+      "model:\n  model_config:\n    d_model: 1536\n    is_mamba_config: true\n    num_hidden_layers: 48\n";
+  EXPECT_THAT(refusal([&] { read_launch("mamba.yaml", mamba); }),
+              AllOf(HasSubstr("mamba.yaml: line 6: model.model_config.is_mamba_config"),
+                    HasSubstr("d_model = 1536"), HasSubstr("--model config.json")));
+  ImportRequest request;
+  request.over["/model"] = "falcon-mamba.json";
+  EXPECT_EQ(refusal([&] { read_launch("mamba.yaml", mamba, request); }), "no error");
 }
 
 TEST(ImportDeepSpeed, NamesKeysWhoseUsualValueIsOn) {

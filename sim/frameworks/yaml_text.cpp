@@ -162,7 +162,9 @@ class Interpolation {
     if (path.empty()) return value;
     const bool is_beside = path.starts_with('.');
     const Json* other = is_beside ? at_path(beside, path.substr(1)) : at_path(root_, path);
-    if (other == nullptr && path.starts_with("training.")) other = at_path(root_, path.substr(9));
+    // A file of NeMo's launcher stands below the name of its group.
+    for (const std::string group : {"training.", "fine_tuning.", "peft."})
+      if (other == nullptr && path.starts_with(group)) other = at_path(root_, path.substr(group.size()));
     return other == nullptr || other->is_structured() ? value : resolved(*other, beside, hops + 1);
   }
 

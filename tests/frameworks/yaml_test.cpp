@@ -140,8 +140,9 @@ TEST(ImportYaml, TakesNemosSwitchOfFp8AndBatchesOfFineTuning) {
   EXPECT_EQ(plan("  fp8_hybrid: true\n")["precision"], "bf16");
   EXPECT_EQ(plan("  fp8: true\n  fp8_e4m3: false\n  fp8_hybrid: true\n")["precision"], "fp8");
   EXPECT_EQ(plan("")["seq"], 4096) << "max_length is of generation";
-  const Json tuned =
-      plan("  data: {train_ds: {global_batch_size: 64, micro_batch_size: 2, max_seq_length: 2048}}\n");
+  const Json tuned = plan(
+      "  data: {train_ds: {global_batch_size: 64, micro_batch_size: 2, "
+      "max_seq_length: '${fine_tuning.model.my_length}'}}\n  my_length: 2048\n");
   EXPECT_EQ(tuned["global_batch"], 64);
   EXPECT_EQ(tuned["micro_batch"], 2);
   EXPECT_EQ(tuned["seq"], 2048);

@@ -18,10 +18,7 @@ TEST(FrozenPrice, IsThatOfTheForwardPassAlone) {
     std::erase_if(work.parts[0], [&](const Repeated& part) {
       return work.blocks[static_cast<std::size_t>(part.block)].role != BlockRole::tower;
     });
-    Profile profile = test::round_numbers();
-    profile.gemm["bf16"] = {{4096, 4096, 4096, 1e-3}};
-    profile.stream["copy"] = {{1e9, 1e12}};
-    return price(work, plan, test::dgx_a100(), profile).times.stages.at(0);
+    return price(work, plan, test::dgx_a100(), read_profile("a100-sxm-80gb")).times.stages.at(0);
   };
   const StageTimes trained = tower_times(false), still = tower_times(true);
   EXPECT_DOUBLE_EQ(still.forward.total(), trained.forward.total());

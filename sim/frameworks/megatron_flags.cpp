@@ -147,7 +147,8 @@ void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption&
   }
   for (const std::string& value : flag.values) {
     if (option.choices.empty() || std::ranges::count(option.choices, value) > 0) continue;
-    const std::string near = nearest_name(value, option.choices);
+    std::string near = nearest_name(value, option.choices);
+    if (option.open && value.starts_with(near)) near.clear();  // a fork's variant, such as Qwen2TokenizerFS
     if (near.empty() && costs_nothing(option) && !option.open) {  // a fork's, which decides nothing here
       notes_.push_back(
           fmt::format("{} {} is no value of Megatron-LM's: {}", place_of(flag), value,

@@ -103,6 +103,7 @@ TEST(MegatronForks, ReadPlansOfMindSpeed) {
 TEST(MegatronForks, SayWhichVocabularyTheirTokenizersGive) {
   const auto words = [](const std::string& flags) { return megatron(kShape + flags).model["vocab_size"]; };
   EXPECT_EQ(words("--tokenizer-type KimiK2Tokenizer"), 163840);
+  EXPECT_EQ(words("--tokenizer-type Qwen2TokenizerFS"), 151680) << "FlagScale's, which is no misspelling";
   EXPECT_EQ(words("--tokenizer-type PretrainedFromHF --tokenizer-name-or-path /data/Llama-2-7b"), 32000);
   EXPECT_EQ(words("--patch-tokenizer-type LLamaTokenizer --extra-vocab-size 80"), 32080)
       << "Pai-Megatron-Patch";

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "frameworks/accelerate.h"
 #include "frameworks/megatron_text.h"
+#include "frameworks/nemo_words.h"
 #include "frameworks/other_yaml.h"
 #include "frameworks/python_recipe.h"
 #include "frameworks/trainer_yaml.h"
@@ -103,7 +104,15 @@ Imported of_bridge(const LaunchFile& file, const ImportRequest& request, const L
                                       : of_dialect<Bridge>(file, request, layers);
 }
 
-Imported of_nemo_python(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+Imported of_nemo(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  YamlText yaml = read_yaml(file.text, file.name);
+  if (nemo_words_of(yaml.json) != NemoWords::none) yaml = nested_nemo_words(yaml);
+  return import_yaml_dialect(yaml_dialect(Nemo::text), yaml, file.name, request);
+}
+
+Imported of_nemo_2(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  if (ending_of(file.name) == "yaml" || ending_of(file.name) == "yml")
+    return import_nemo_words(read_yaml(file.text, file.name), file.name, request);
   return import_nemo_python(file.text, file.name, request);
 }
 
@@ -140,8 +149,8 @@ constexpr std::array kKinds = {
                "options of Megatron-LM: a line, a file, the script, model_config.yaml or log that holds them",
                of_megatron},
     LaunchKind{Bridge::text, "YAML or a recipe in Python of Megatron-Bridge", of_bridge},
-    LaunchKind{Nemo::text, "YAML of NeMo 1", of_dialect<Nemo>},
-    LaunchKind{"nemo-2", "a recipe of NeMo 2 in Python", of_nemo_python},
+    LaunchKind{Nemo::text, "YAML of NeMo 1", of_nemo},
+    LaunchKind{"nemo-2", "a recipe of NeMo 2 in Python, or YAML of the words that change one", of_nemo_2},
     LaunchKind{"olmo-core", "a training script of OLMo-core in Python", of_olmo_core},
     LaunchKind{"primus", "an experiment of Primus, for Megatron-LM or torchtitan", of_primus},
     LaunchKind{FlagScale::text, "YAML of FlagScale", of_dialect<FlagScale>},
@@ -164,8 +173,9 @@ const LaunchKind* kind_named(std::string_view name) {
 DetectedKind of_python(const LaunchFile& file) {
   const std::string kind = kind_of_python(file.text, file.name);
   if (kind.empty())
-    throw InputError({file.name, "", "is Python of no supported framework", "",
-                      "a registry of torchtitan, a recipe of Megatron-Bridge or NeMo 2, a script of OLMo-core"});
+    throw InputError(
+        {file.name, "", "is Python of no supported framework", "",
+         "a registry of torchtitan, a recipe of Megatron-Bridge or NeMo 2, a script of OLMo-core"});
   return {kind_named(kind), kind == "torchtitan"  ? "a registry of torchtitan"
                             : kind == "nemo-2"    ? "a recipe of NeMo 2"
                             : kind == "olmo-core" ? "a training script of OLMo-core"
@@ -219,6 +229,8 @@ DetectedKind of_yaml(const LaunchFile& file) {
   if (const std::string program = unread_program(yaml); !program.empty())
     throw InputError({file.name, "", "is a configuration of " + program + ", which is not read", "",
                       "the same settings as flags: rehearse help simulate"});
+  if (const NemoWords words = nemo_words_of(yaml); words != NemoWords::none)
+    return {kind_named(words == NemoWords::nemo_1 ? "nemo" : "nemo-2"), "a test of NeMo"};
   const std::string dialect = dialect_of(yaml);
   if (dialect.empty())
     throw InputError(

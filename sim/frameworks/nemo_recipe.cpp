@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "frameworks/nemo_words.h"
 #include "frameworks/python_configuration.h"
 #include "frameworks/python_recipe.h"
 #include "frameworks/yaml_dialects.h"
@@ -163,19 +164,33 @@ class NemoRecipe {
 
 }  // namespace
 
-Imported import_nemo_python(const std::string& text, const std::string& file, const ImportRequest& request) {
-  const PythonResult found = python_configuration(text, file, request);
-  NemoRecipe recipe(found.json, file);
+namespace {
+
+Imported read_recipe(const Json& json, const std::string& file, const ImportRequest& request) {
+  NemoRecipe recipe(json, file);
   YamlText yaml;
   yaml.json = recipe.sections();
   drop_names_of_calls(yaml.json);
   Imported imported = import_yaml_dialect(yaml_dialect("nemo-2"), yaml, file, request);
   imported.notes.insert(imported.notes.begin(), recipe.notes.begin(), recipe.notes.end());
-  imported.notes.insert(imported.notes.begin(), found.notes.begin(), found.notes.end());
   if (recipe.gpus > 0 && request.gpus == 0) imported.scenario["gpus"] = recipe.gpus;
   if (!recipe.network.empty() && !request.over.contains("/model"))
     imported.scenario["model"] = recipe.network;
   return imported;
+}
+
+}  // namespace
+
+Imported import_nemo_python(const std::string& text, const std::string& file, const ImportRequest& request) {
+  const PythonResult found = python_configuration(text, file, request);
+  Imported imported = read_recipe(found.json, file, request);
+  imported.notes.insert(imported.notes.begin(), found.notes.begin(), found.notes.end());
+  return imported;
+}
+
+Imported import_nemo_words(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
+  const bool is_words = nemo_words_of(yaml.json) != NemoWords::none;
+  return read_recipe(is_words ? nested_nemo_words(yaml).json : yaml.json, file, request);
 }
 
 }  // namespace rehearse

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "frameworks/imported.h"
+#include "frameworks/yaml_text.h"
 
 namespace rehearse {
 
@@ -16,6 +17,8 @@ std::string kind_of_python(const std::string& text, const std::string& file);
 Imported import_torchtitan_python(const std::string& text, const std::string& file,
                                   const ImportRequest& request, std::int64_t layers);
 Imported import_nemo_python(const std::string& text, const std::string& file, const ImportRequest& request);
+// Words of NeMo 2's command line, which change a recipe that another file names (nemo_words.h).
+Imported import_nemo_words(const YamlText& yaml, const std::string& file, const ImportRequest& request);
 // The script as it stands, or the function that the first argument names.
 Imported import_olmo_core(const std::string& text, const std::string& file, const ImportRequest& request);
 Imported import_bridge_python(const std::string& text, const std::string& file, const ImportRequest& request);

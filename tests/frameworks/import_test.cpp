@@ -169,5 +169,38 @@ TEST(ImportDeepSpeed, RefusesBadValuesAndBatchesThatDisagree) {
               AllOf(HasSubstr("/train_batch_size"), HasSubstr("32")));
 }
 
+// Megatron-LM's tests list the words of NeMo's command line as its own options.
+TEST(ImportYaml, ReadsWordsOfNemoAsTheConfigurationThatTheyMake) {
+  const Imported first = read_launch(
+      "model_config.yaml",
+      "ENV_VARS: {CUDA_DEVICE_MAX_CONNECTIONS: 1}\nMODEL_ARGS:\n  trainer.num_nodes: 1\n  trainer.devices: "
+      "8\n"
+      "  trainer.max_epochs: 'null'\n  trainer.precision: bf16\n  model.num_layers: 12\n  model.hidden_size: "
+      "768\n"
+      "  model.num_attention_heads: 12\n  model.micro_batch_size: 1\n  model.global_batch_size: 8\n"
+      "  model.tensor_model_parallel_size: 2\n  model.pipeline_model_parallel_size: 4\n"
+      "  model.sequence_parallel: 'True'\n  model.encoder_seq_length: 2048\n"
+      "  model.max_position_embeddings: 2048\n  model.ffn_hidden_size: 3072\n"
+      "  model.optim.name: distributed_fused_adam\n");
+  EXPECT_EQ(first.scenario["gpus"], 8);
+  EXPECT_EQ(first.scenario["plan"]["tp"], 2);
+  EXPECT_EQ(first.scenario["plan"]["pp"], 4);
+  EXPECT_EQ(first.scenario["plan"]["zero"], 1);
+  EXPECT_EQ(first.scenario["plan"]["precision"], "bf16");
+  EXPECT_EQ(first.scenario["plan"]["sequence_parallel"], true);
+  EXPECT_EQ(first.model["num_hidden_layers"], 12);
+  const Imported second = read_launch(
+      "model_config.yaml",
+      "MODEL_ARGS:\n  trainer.num_nodes: 2\n  trainer.devices: 8\n  trainer.max_steps: 50\n"
+      "  trainer.strategy.tensor_model_parallel_size: 4\n  trainer.strategy.sequence_parallel: true\n"
+      "  model.config.num_layers: 13\n  data.micro_batch_size: 1\n  data.global_batch_size: 8\n"
+      "  data.seq_length: 2048\n");
+  EXPECT_EQ(second.scenario["gpus"], 16);
+  EXPECT_EQ(second.scenario["plan"]["tp"], 4);
+  EXPECT_EQ(second.scenario["plan"]["global_batch"], 8);
+  EXPECT_EQ(second.scenario["plan"]["seq"], 2048);
+  EXPECT_THAT(second.notes, Contains(HasSubstr("pass --model")));
+}
+
 }  // namespace
 }  // namespace rehearse

@@ -54,11 +54,23 @@ class DialectReader {
     found.notes = std::move(notes_);
     for (const NamedArgument& argument : arguments_) add_named_argument(argument, found);
     Imported imported = read_megatron(std::move(found), file_, request_);
-    if (imported.model.is_null() && !dialect_.unnamed.empty()) imported.notes.push_back(dialect_.unnamed);
+    if (imported.model.is_null() && !dialect_.unnamed.empty()) {
+      imported.notes.push_back(dialect_.unnamed);
+      note_missing_precision(imported);
+    }
     return imported;
   }
 
  private:
+  // Recipes train in 16 bits, so that the default misses the step time and the memory by far.
+  void note_missing_precision(Imported& imported) const {
+    const Json& plan = imported.scenario["plan"];
+    if (plan.value("precision", "") != "fp32" || request_.over.contains("/plan/precision")) return;
+    imported.notes.push_back(fmt::format(
+        "no precision is named: fp32 is counted{}; recipes train in bf16: pass --precision bf16 --zero 1",
+        plan.value("zero", 0) == 0 ? ", with the whole optimizer state on each GPU" : ""));
+  }
+
   void add_defaults() {
     std::vector<std::string> names;
     for (const auto& [name, value] : dialect_.defaults) {

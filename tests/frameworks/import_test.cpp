@@ -200,6 +200,7 @@ TEST(ImportYaml, ReadsWordsOfNemoAsTheConfigurationThatTheyMake) {
   EXPECT_EQ(second.scenario["plan"]["global_batch"], 8);
   EXPECT_EQ(second.scenario["plan"]["seq"], 2048);
   EXPECT_THAT(second.notes, Contains(HasSubstr("pass --model")));
+  EXPECT_THAT(second.notes, Contains(HasSubstr("no precision is named: fp32 is counted")));
 }
 
 }  // namespace

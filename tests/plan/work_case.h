@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "model/model.h"
 #include "plan/work.h"
@@ -200,11 +201,20 @@ inline const Block& block_called(const Work& work, const std::string& name) {
   throw std::out_of_range(name);
 }
 
+// A loop over "block_called(make_work(...), name).forward" outlives the Work: the block is a copy then.
+inline Block block_called(Work&& work, const std::string& name) {
+  return block_called(std::as_const(work), name);
+}
+
 inline const Kernel& kernel_called(const std::vector<Kernel>& kernels, const std::string& name) {
   for (const Kernel& kernel : kernels) {
     if (kernel.name == name) return kernel;
   }
   throw std::out_of_range(name);
+}
+
+inline Kernel kernel_called(std::vector<Kernel>&& kernels, const std::string& name) {
+  return kernel_called(std::as_const(kernels), name);
 }
 
 inline double parameters_on_all_stages(const Case& c) {

@@ -65,8 +65,8 @@ class SubjectsOfNotes {
     }
   }
 
-  // The first note that names the option, an option that it sets, or its section; their number where none
-  // does.
+  // The first note about the option, about an option that it sets, or about its section. The number of notes
+  // where there is none.
   std::size_t first_about(const ImportedOption& option) const {
     std::size_t first = about(option.name, [&](const auto& subject) { return names(subject, option.name); });
     for (const std::string& other : option.known_as)

@@ -29,6 +29,11 @@ std::string ending_of(const std::string& name) {
   return ending;
 }
 
+bool is_yaml(const LaunchFile& file) {
+  const std::string ending = ending_of(file.name);
+  return ending == "yaml" || ending == "yml";
+}
+
 Imported of_megatron(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
   return import_megatron(file.text, file.name, request);
 }
@@ -72,8 +77,7 @@ Imported of_maxtext(const LaunchFile& file, const ImportRequest& request, const 
 }
 
 Imported of_verl(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  const bool is_yaml = ending_of(file.name) == "yaml" || ending_of(file.name) == "yml";
-  if (is_yaml || !starts_verl(file.text))
+  if (is_yaml(file) || !starts_verl(file.text))
     return import_verl(read_yaml(file.text, file.name), file.name, request);
   std::vector<std::string> notes;
   const YamlText settings = verl_settings(file.text, file.name, request.shell, notes);
@@ -111,8 +115,7 @@ Imported of_nemo(const LaunchFile& file, const ImportRequest& request, const Lay
 }
 
 Imported of_nemo_2(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  if (ending_of(file.name) == "yaml" || ending_of(file.name) == "yml")
-    return import_nemo_words(read_yaml(file.text, file.name), file.name, request);
+  if (is_yaml(file)) return import_nemo_words(read_yaml(file.text, file.name), file.name, request);
   return import_nemo_python(file.text, file.name, request);
 }
 
@@ -252,10 +255,9 @@ DetectedKind detect_kind(const LaunchFile& file) {
   if (ending == "py") return of_python(file);
   if (ending == "toml" || (ending != "sh" && has_toml_section(file.text)))
     return {kind_named("torchtitan"), "a TOML file of torchtitan"};
-  if (ending != "yaml" && ending != "yml" && starts_verl(file.text))
-    return {kind_named("verl"), "a script that starts verl"};
+  if (!is_yaml(file) && starts_verl(file.text)) return {kind_named("verl"), "a script that starts verl"};
   if (has_yaml_options(file.text)) return {kind_named("megatron"), "a model_config.yaml of Megatron-LM"};
-  if (ending == "yaml" || ending == "yml") return of_yaml(file);
+  if (is_yaml(file)) return of_yaml(file);
   return {kind_named("megatron"), "a script or a file of options of Megatron-LM"};
 }
 

@@ -1,4 +1,5 @@
-// What differs in a run of Megatron-DeepSpeed, whose model is Megatron-LM's and whose engine is DeepSpeed?
+// Which options does Megatron-DeepSpeed read otherwise than Megatron-LM? It runs the model in DeepSpeed's
+// engine.
 #pragma once
 
 #include <cstdint>

@@ -126,7 +126,8 @@ void MegatronFlags::take(ScriptFlag flag, std::vector<Violation>& violations) {
   const bool is_switch = option.takes == OptionTakes::nothing;
   if (flag.values.size() == 1 && is_word_for(false, flag.values[0])) return void(flags_.erase(flag.name));
   if (is_switch && flag.values.size() == 1 && is_word_for(true, flag.values[0])) flag.values.clear();
-  if (!option.many.empty() && std::ranges::count(flag.values, flag.values.front()) == std::ssize(flag.values))
+  const bool may_repeat = !option.many.empty() && !flag.values.empty();
+  if (may_repeat && std::ranges::count(flag.values, flag.values.front()) == std::ssize(flag.values))
     flag.values.resize(1);
   std::vector<Violation> broken;
   require_values(flag, option, broken);

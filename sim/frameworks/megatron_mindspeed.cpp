@@ -21,6 +21,17 @@ void add_context(const MegatronFlags& flags, Json& plan, std::vector<std::string
     notes.push_back(fmt::format("--context-parallel-algo {} is modelled as {}", name, exchange));
 }
 
+// Stages that differ by one layer at most; "" of more than a message shows.
+std::string equal_stages(const MegatronFlags& flags) {
+  constexpr std::int64_t kShown = 64;
+  const std::int64_t stages = flags.integer_or("--pipeline-model-parallel-size", 1);
+  const std::int64_t layers = flags.integer_or("--num-layers", 0);
+  std::string list;
+  for (std::int64_t stage = 0; stages <= kShown && layers >= stages && stage < stages; ++stage)
+    list += fmt::format("{}{}", list.empty() ? "" : ",", layers / stages + (stage < layers % stages ? 1 : 0));
+  return list;
+}
+
 // "6,8,8,6": layers of each stage.
 void add_layers(const MegatronFlags& flags, Json& plan) {
   constexpr const char* kName = "--num-layer-list";
@@ -31,7 +42,7 @@ void add_layers(const MegatronFlags& flags, Json& plan) {
     int count = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), count);
     if (error != std::errc() || end != part.data() + part.size() || count < 0)
-      flags.fail(kName, "must list the layers of each stage", "6,8,8,6");
+      flags.fail(kName, "must list the layers of each stage", equal_stages(flags));
     layers.push_back(count);
   }
   plan["layers_per_stage"] = layers;

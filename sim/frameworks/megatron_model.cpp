@@ -190,6 +190,9 @@ void add_kind(const MegatronFlags& flags, Json& config, std::vector<std::string>
 
 Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes) {
   const std::optional<HybridPattern> hybrid = hybrid_pattern(flags);
+  if (!hybrid && flags.integer("--num-layers") > kMaxLayersOfFile)
+    flags.fail("--num-layers", fmt::format("must be at most {}", kMaxLayersOfFile),
+               std::to_string(kMaxLayersOfFile));
   const std::int64_t heads = flags.integer("--num-attention-heads");
   const std::string positioned = positions(flags, notes);
   const std::int64_t rows = most_positions(flags, positioned == "learned_absolute");

@@ -13,9 +13,9 @@ namespace {
 constexpr const char* kStrategy = "--data-parallel-sharding-strategy";
 constexpr const char* kInstances = "--num-distributed-optimizer-instances";
 
-// The strategies stand in the order of ZeRO's stages. Their default is no_shard up to core_v0.16, and
-// --use-custom-fsdp is a name of such releases alone; then optim_grads_params (megatron/training/arguments.py
-// of c550cf6c41, 3bec9aa97d and d98e8a64dd).
+// The strategies stand in the order of ZeRO's stages. The default is no_shard up to core_v0.16, and
+// optim_grads_params since then. Only the older releases have --use-custom-fsdp. Source:
+// megatron/training/arguments.py of c550cf6c41, 3bec9aa97d and d98e8a64dd.
 std::int64_t stage_of_megatron_fsdp(const MegatronFlags& flags, std::vector<std::string>& notes) {
   const auto& strategies = find_megatron_option(kStrategy)->choices;
   const bool is_old = flags.has("--use-custom-fsdp");

@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// Adds them to the plan of a run that names its model as Hugging Face does, which ms-swift alone takes (its
-// documentation, v3.12, Megatron-SWIFT, command-line parameters).
+// Adds them where the run has --model, which only ms-swift has (its documentation, v3.12, Megatron-SWIFT,
+// command-line parameters).
 void add_swift_defaults(const MegatronFlags& flags, Json& plan, std::vector<std::string>& notes);
 
 }  // namespace rehearse

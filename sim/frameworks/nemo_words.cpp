@@ -1,6 +1,6 @@
 #include "frameworks/nemo_words.h"
 
-#include <sstream>
+#include <algorithm>
 
 namespace rehearse {
 
@@ -31,15 +31,9 @@ YamlText nested_nemo_words(const YamlText& yaml) {
   YamlText nested;
   nested.json = Json::object();
   for (const auto& [name, value] : yaml.json[kWords].items()) {
-    Json* at = &nested.json;
-    std::string pointer;
-    std::istringstream steps(name);
-    for (std::string step; std::getline(steps, step, '.');) {
-      if (!at->is_object()) *at = Json::object();
-      at = &(*at)[step];
-      pointer += "/" + pointer_step(step);
-    }
-    *at = plain(value);
+    set_at_path(nested.json, name, plain(value));
+    std::string pointer = "/" + pointer_step(name);
+    std::ranges::replace(pointer, '.', '/');
     nested.lines[pointer] = yaml.line(std::string("/") + kWords + "/" + pointer_step(name));
   }
   return nested;

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string_view>
 
 #include "base/error.h"
@@ -63,16 +62,8 @@ PythonResult experiment_of(const std::string& text, const std::string& file, con
 
 // "train_module.dp_config.shard_degree=32", which a run of OLMo-core takes behind "--" (config.py, merge).
 void merge_words(const std::map<std::string, std::string>& words, Json& experiment) {
-  for (const auto& [name, value] : words) {
-    if (name.find('.') == std::string::npos) continue;
-    Json* at = &experiment;
-    std::istringstream steps(name);
-    for (std::string step; std::getline(steps, step, '.');) {
-      if (!at->is_object()) *at = Json::object();
-      at = &(*at)[step];
-    }
-    *at = plain_yaml(value);
-  }
+  for (const auto& [name, value] : words)
+    if (name.find('.') != std::string::npos) set_at_path(experiment, name, plain_yaml(value));
 }
 
 // Enumerations as words, and the class of an optimizer or callback as its "type".

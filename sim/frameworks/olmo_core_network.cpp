@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "frameworks/layer_pattern.h"
 #include "frameworks/plan_yaml.h"
 #include "frameworks/python_configuration.h"
 #include "frameworks/python_objects.h"
@@ -17,7 +18,6 @@ namespace rehearse {
 namespace {
 
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 32;
-constexpr std::int64_t kMaxLayersOfOlmo = 4096;
 
 // The network has a part that the format lacks, and is not read.
 struct NotRead : std::runtime_error {
@@ -49,8 +49,8 @@ class OlmoCoreNetwork {
     if (olmo_core_word(at(model_, "name")) == "normalized") throw NotRead{"nGPT normalizes its weights"};
     hidden_ = size_at(model_, "d_model");
     const std::int64_t count = size_at(model_, "n_layers");
-    if (count > kMaxLayersOfOlmo)
-      throw NotRead{fmt::format("n_layers {} is above {}", count, kMaxLayersOfOlmo)};
+    if (count > kMaxLayersOfFile)
+      throw NotRead{fmt::format("n_layers {} is above {}", count, kMaxLayersOfFile)};
     for (std::int64_t i = 0; i < count; ++i) layers_.push_back(layer(block_of(i), i, count));
     config_["model_type"] = "block_list";
     config_["hidden_size"] = hidden_;

@@ -118,7 +118,7 @@ int PlanYaml::line(const std::string& path) const {
   return yaml_.line(pointer);
 }
 
-// `of_section`: the fate of the section, which is that of its keys, where the section is free or read whole.
+// `of_section`: where a section is free or read whole, its keys have its fate.
 void PlanYaml::list(const Json& section, const std::string& before, const std::set<std::string>& free,
                     const OptionFate* of_section) {
   for (const auto& [key, value] : section.items()) {

@@ -93,7 +93,8 @@ Json PythonRun::method_of_map(const Json& map, const std::string& key,
   if (key == "clear" && !is_open_) object.fields.clear();
   if (key == "clear" || key == "popitem") return object.fields[kPythonSpread] = open;
   if (key == "pop") {
-    const Json taken = objects_.at(map, has_key ? Json(name) : open);
+    const Json* const fallback = arguments.size() > 1 ? &arguments[1].value : nullptr;
+    const Json taken = objects_.at(map, has_key ? Json(name) : open, fallback);
     if (has_key && !is_open_) object.fields.erase(name);
     if (!has_key || is_open_) object.fields[name] = open;
     return taken;

@@ -42,27 +42,14 @@ Json among(const Json& value, const Json& list) {
   return found;
 }
 
-// "'x' * 3".
-Json python_repeated(const std::string& text, const Json& count) {
-  const std::int64_t times = std::max<std::int64_t>(0, count.get<std::int64_t>());
-  if (text.empty()) return "";
-  if (times > 0 && text.size() > kLongestPython / static_cast<std::size_t>(times))
-    return python_unknown("a long value");
-  std::string all;
-  for (std::int64_t i = 0; i < times; ++i) all += text;
-  return all;
-}
-
-// "[x] * 3".
-Json python_repeated(const Json& list, const Json& count) {
-  const std::int64_t times = std::max<std::int64_t>(0, count.get<std::int64_t>());
-  if (list.empty()) return list;
-  if (times > 0 && list.size() > kLongestPython / static_cast<std::size_t>(times))
-    return python_unknown("a long value");
-  Json all = Json::array();
-  for (std::int64_t i = 0; i < times; ++i)
-    for (const Json& each : list) all.push_back(each);
-  return all;
+// "'x' * 3" and "[x] * 3": the value, `size` letters or elements long, added to itself.
+template <typename Value, typename Add>
+Json python_repeated(Value empty, std::size_t size, std::int64_t count, const Add& add) {
+  const auto times = static_cast<std::size_t>(std::max<std::int64_t>(0, count));
+  if (size == 0 || times == 0) return empty;
+  if (size > kLongestPython / times) return python_unknown("a long value");
+  for (std::size_t i = 0; i < times; ++i) add(empty);
+  return empty;
 }
 
 }  // namespace
@@ -107,8 +94,15 @@ Json python_computed(const Json& a, const std::string& op, const Json& b) {
     for (const Json& each : b) both.push_back(each);
     return both;
   }
-  if (op == "*" && a.is_string() && b.is_number_integer()) return python_repeated(a.get<std::string>(), b);
-  if (op == "*" && a.is_array() && b.is_number_integer()) return python_repeated(a, b);
+  if (op == "*" && b.is_number_integer() && a.is_string()) {
+    const std::string text = a.get<std::string>();
+    return python_repeated(std::string(), text.size(), b.get<std::int64_t>(),
+                           [&](auto& all) { all += text; });
+  }
+  if (op == "*" && b.is_number_integer() && a.is_array())
+    return python_repeated(Json(Json::array()), a.size(), b.get<std::int64_t>(), [&](Json& all) {
+      for (const Json& each : a) all.push_back(each);
+    });
   if (!numbers) return python_unknown(python_text(a) + op + python_text(b));
   const double x = a.get<double>(), y = b.get<double>();
   const bool real = a.is_number_float() || b.is_number_float();

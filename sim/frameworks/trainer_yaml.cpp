@@ -180,7 +180,7 @@ void add_optimizer(PlanYaml& from, bool is_factory, Json& plan) {
         "trained");
 }
 
-// In which type TRL loads weights (trl/trainer/model_config.py, dtype): float32 where nothing is said.
+// The type in which TRL loads weights (trl/trainer/model_config.py, dtype): float32 by default.
 std::string type_of_weights(PlanYaml& from) {
   for (const char* key : {"dtype", "torch_dtype"}) {
     std::string type = from.text(key);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -60,13 +59,7 @@ void require_decided(const ShellWord& word, const std::string& file) {
 }
 
 void set(YamlText& settings, std::string path, const std::string& value, int line) {
-  Json* at = &settings.json;
-  std::istringstream steps(path);
-  for (std::string step; std::getline(steps, step, '.');) {
-    if (!at->is_object()) *at = Json::object();  // "optim=fsdp" names a file of settings
-    at = &(*at)[step];
-  }
-  *at = plain_yaml(value);
+  set_at_path(settings.json, path, plain_yaml(value));  // "optim=fsdp", a file of settings, gives way
   std::ranges::replace(path, '.', '/');
   settings.lines["/" + path] = line;
 }

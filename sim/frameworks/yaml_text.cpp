@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -201,6 +203,16 @@ Json plain_yaml(const std::string& text) {
 int YamlText::line(const std::string& pointer) const {
   const auto found = lines.find(pointer);
   return found == lines.end() ? 0 : found->second;
+}
+
+void set_at_path(Json& json, const std::string& path, Json value) {
+  Json* at = &json;
+  std::istringstream steps(path);
+  for (std::string step; std::getline(steps, step, '.');) {
+    if (!at->is_object()) *at = Json::object();
+    at = &(*at)[step];
+  }
+  *at = std::move(value);
 }
 
 std::string pointer_step(const std::string& key) {

@@ -30,6 +30,9 @@ const Json* at_path(const Json& root, const std::string& path);
 // A plain word.
 Json plain_yaml(const std::string& word);
 
+// Sets the value at "a.b.c". Values on the way that are no maps become maps.
+void set_at_path(Json& json, const std::string& path, Json value);
+
 // A key as it stands in a pointer.
 std::string pointer_step(const std::string& key);
 

@@ -1,4 +1,4 @@
-// Which tower of a multimodal model can be part of a step, and what does a step omit?
+// Which tower of a multimodal model can a step include? Notes name the towers that it omits.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -57,7 +57,7 @@ Payload payload_of(const MessageSizes& sizes, const SentBy& op, const std::vecto
           stage < experts.size() ? experts[stage] * share_of(op, sizes.expert_units) : 0};
 }
 
-// Modules whose outputs need no gradient gather nothing for the backward pass: their hooks hang on gradients
+// Modules whose outputs need no gradient gather nothing for the backward pass: their hooks depend on gradients
 // (torch/distributed/fsdp/_fully_shard/_fsdp_state.py, _register_pre_backward_hook).
 double frozen_of(const MessageSizes& sizes, const SentBy& op) {
   if (sizes.frozen_bytes.empty() || op.for_backward) return 0;

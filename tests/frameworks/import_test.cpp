@@ -46,8 +46,7 @@ std::vector<std::string> names_and_fates(const Imported& found) {
   return all;
 }
 
-// Keys that set nothing, keys of sections that cost nothing or are ignored, and keys that set several
-// options.
+// A key may set nothing or several options, and its section may be free or ignored.
 TEST(Import, ListsEachKeyOfTheFileOnce) {
   const Imported bridge =
       read_launch("run.yaml",

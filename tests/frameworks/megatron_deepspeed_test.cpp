@@ -42,8 +42,7 @@ TEST(MegatronOptions, OfOneEffectShareANote) {
   EXPECT_THAT(found.notes, Contains(AllOf(HasSubstr("--pixel-shuffle, --vision-model-type are ignored"),
                                           HasSubstr("the vision model is not counted"))));
   EXPECT_THAT(found.notes, Contains(HasSubstr("--freeze-LM is ignored: all parameters")));
-  for (const ImportedOption& option : found.options)
-    EXPECT_TRUE(option.name != "--pixel-shuffle" || option.fate == OptionFate::ignored);
+  EXPECT_EQ(fate_of(found, "--pixel-shuffle"), "ignored");
 }
 
 TEST(MegatronDeepSpeed, SequenceParallelismIsThatOfUlysses) {
@@ -81,6 +80,9 @@ TEST(MegatronDeepSpeed, ExpertsAreInEverySecondLayer) {
       << "a dense model";
   EXPECT_THAT(refusal([&] { of(experts + "--expert-interval 5"); }),
               HasSubstr("at most the number of layers"));
+  EXPECT_THAT(refusal([&] { of("--deepspeed --num-experts"); }), HasSubstr("--num-experts: needs a value"));
+  EXPECT_THAT(refusal([&] { of(experts + "--num-layers 2000000000"); }),
+              HasSubstr("--num-layers: must be at most 4096"));
 }
 
 }  // namespace

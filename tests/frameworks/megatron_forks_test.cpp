@@ -91,7 +91,8 @@ TEST(MegatronForks, ReadPlansOfMindSpeed) {
   EXPECT_THAT(read("--context-parallel-algo hybrid_cp_algo").notes,
               Contains(HasSubstr("hybrid_cp_algo is modelled as p2p")));
   EXPECT_EQ(read("--num-layer-list 1,3").scenario["plan"]["layers_per_stage"], Json({1, 3}));
-  EXPECT_THAT(refusal([&] { read("--num-layer-list 1,x"); }), HasSubstr("6,8,8,6"));
+  EXPECT_THAT(refusal([&] { read("--num-layers 4 --pipeline-model-parallel-size 3 --num-layer-list 1,x"); }),
+              HasSubstr("nearest legal: 2,1,1"));
   EXPECT_EQ(read("--schedules-method dualpipev").scenario["plan"]["schedule"], "dualpipe-v");
   EXPECT_THAT(read("--use-ascend-mc2").notes, Contains(HasSubstr("not beside them")));
   EXPECT_THAT(read("--swap-optimizer --stage sft").notes,

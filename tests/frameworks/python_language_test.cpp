@@ -154,7 +154,7 @@ TEST(Python, ReadsBracketsAndStarsAlikeEverywhere) {
   EXPECT_EQ(refusal([&] { of(twice + "    return C(a=len(a))\n"); }), "no error");
 }
 
-// Each of these set nothing, or another value, and nothing was said.
+// Each of these set nothing, or another value, without a note.
 TEST(Python, AssignsAsPythonDoes) {
   const auto of = [](const std::string& body) {
     return configuration("def f():\n    c = C(n=3)\n" + body + "    return c\n");

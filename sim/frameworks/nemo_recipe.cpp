@@ -61,10 +61,11 @@ class NemoRecipe {
 
   // The recipe as sections of Megatron-Bridge, whose names NeMo 2 shares.
   Json sections() {
-    const Json trainer = recipe_.value("trainer", Json()), data = recipe_.value("data", Json());
+    const Json trainer = recipe_.is_object() ? recipe_.value("trainer", Json()) : Json();
     if (!trainer.is_object() || !trainer.value("strategy", Json()).is_object())
       throw InputError({file_, "", "is no recipe of NeMo 2 with a Megatron strategy", "",
                         "a function that returns llm.MODEL.pretrain_recipe(...)"});
+    const Json data = recipe_.value("data", Json());
     add_network(recipe_.value("model", Json()));
     add_strategy(trainer["strategy"]);
     for (const auto& [key, section] :

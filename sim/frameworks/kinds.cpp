@@ -77,12 +77,21 @@ Imported of_maxtext(const LaunchFile& file, const ImportRequest& request, const 
 }
 
 Imported of_verl(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
+  VerlScript script;
   if (is_yaml(file) || !starts_verl(file.text))
-    return import_verl(read_yaml(file.text, file.name), file.name, request);
-  std::vector<std::string> notes;
-  const YamlText settings = verl_settings(file.text, file.name, request.shell, notes);
-  Imported imported = import_verl(settings, file.name, request);
-  imported.notes.insert(imported.notes.begin(), notes.begin(), notes.end());
+    script.settings = read_yaml(file.text, file.name);
+  else
+    script = verl_script(file.text, file.name, request.shell);
+  Imported imported = import_verl(script.settings, file.name, request);
+  imported.notes.insert(imported.notes.begin(), script.notes.begin(), script.notes.end());
+  const std::string of_ray = "ray_kwargs.ray_init.runtime_env.env_vars.";
+  std::erase_if(imported.options, [&](const ImportedOption& option) {
+    return option.name.starts_with(of_ray) && is_of_library(option.name.substr(of_ray.size()));
+  });
+  for (SetVariable& each : variables_at(script.settings, "/ray_kwargs/ray_init/runtime_env/env_vars"))
+    script.variables.push_back(std::move(each));
+  add_environment(script.variables, imported.options, imported.notes);
+  settle_fates(imported);
   return imported;
 }
 

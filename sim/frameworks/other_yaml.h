@@ -1,6 +1,7 @@
 // Which plan do the YAML files of llm-foundry, MaxText and verl describe?
 #pragma once
 
+#include "frameworks/environment.h"
 #include "frameworks/imported.h"
 #include "frameworks/yaml_text.h"
 
@@ -20,7 +21,11 @@ Imported import_verl(const YamlText& yaml, const std::string& file, const Import
 
 // A script whose command starts a trainer of verl, with settings as words "a.b=c".
 bool starts_verl(const std::string& script);
-YamlText verl_settings(const std::string& script, const std::string& file, const ShellInputs& inputs,
-                       std::vector<std::string>& notes);
+struct VerlScript {
+  YamlText settings;
+  std::vector<SetVariable> variables;
+  std::vector<std::string> notes;
+};
+VerlScript verl_script(const std::string& script, const std::string& file, const ShellInputs& inputs);
 
 }  // namespace rehearse

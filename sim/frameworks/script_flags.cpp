@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "frameworks/megatron_options.h"
+#include "frameworks/shell_environment.h"
 #include "frameworks/shell_run.h"
 #include "frameworks/slurm_job.h"
 
@@ -209,6 +210,14 @@ void add_job(const SlurmJob& job, ScriptFlags& found) {
   found.flags.push_back({"--nnodes", {nodes}, job.line});
 }
 
+void add_environment(const std::vector<SetVariable>& variables, ScriptFlags& found) {
+  add_environment(variables, found.others, found.notes);
+  const bool is_said = std::ranges::any_of(
+      found.flags, [](const ScriptFlag& flag) { return dashed(flag.name) == "--attention-backend"; });
+  if (unfuses_attention(variables) && !is_said)
+    found.flags.push_back({"--attention-backend", {"unfused"}, 0, "", "", "", true});
+}
+
 ScriptFlags script_flags(const std::string& text, const std::string& file, const ShellInputs& inputs) {
   const SlurmJob job = slurm_job(text);
   ShellInputs with_job = inputs;
@@ -236,11 +245,13 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   if (const ShellCommand* command =
           is_list ? nullptr : the_command(training.empty() ? others : training, file)) {
     add_flags(*command, file, found);
+    add_environment(environment_of(run, *command), found);
     for (const ShellCommand* line : bare)
       found.notes.push_back(fmt::format("line {}: {} and what follows belong to no command: ignored",
                                         line->line, line->words.front().text));
   } else if (is_list) {
     for (const ShellCommand* line : bare) add_flags(*line, file, found);
+    add_environment(environment_of(run, {}), found);
   } else if (run.exit_line > 0) {
     const bool names = run.exit_condition.find('$') != std::string::npos;
     throw InputError(
@@ -251,6 +262,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
                              file)});
   } else {
     add_variables(run, file, found);
+    add_environment(environment_of(run, {}), found);
   }
   add_job(run.job.empty() ? job : slurm_job(run.job), found);
   return found;

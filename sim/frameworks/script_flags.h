@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "frameworks/environment.h"
 #include "frameworks/imported.h"
 
 namespace rehearse {
@@ -29,6 +30,9 @@ struct ScriptFlags {
 // comments, here-documents and other commands do not count. $NAME stays as written where the text does not
 // set it. InputError where two commands train, or where one stands in an undecided branch.
 ScriptFlags script_flags(const std::string& text, const std::string& file, const ShellInputs& inputs = {});
+
+// Lists the environment variables of a run, and adds the option that follows from them.
+void add_environment(const std::vector<SetVariable>& variables, ScriptFlags& found);
 
 // The command that hands in the variables of a text: "rehearse import train.sh TP=... 1".
 std::string words_that_decide(const std::string& text, const std::string& file);

@@ -21,7 +21,8 @@ struct ShellWord {
 struct ShellCommand {
   std::vector<ShellWord> words;
   int line = 0;
-  BranchPointer branch;  // it runs only where this is taken
+  BranchPointer branch;                // it runs only where this is taken
+  std::vector<ShellWord> environment;  // "NAME=value" before it
 };
 
 struct ShellRun {

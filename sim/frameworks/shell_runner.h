@@ -58,6 +58,8 @@ class ShellRunner {
   Decided simple(const Mode& mode);
   ShellText operand(const ShellToken& token);
   void count_unset(std::vector<ShellText>& words, int line);
+  Decided run_with(const std::vector<ShellToken>& assignments, const std::vector<ShellText>& words,
+                   const ShellToken* document, int line, const Mode& mode);
   Decided run_words(const std::vector<ShellText>& words, const ShellToken* document, int line,
                     const Mode& mode);
   Decided let(const std::string& text, int line, const Mode& mode);
@@ -85,6 +87,7 @@ class ShellRunner {
   int exit_line_ = 0;
   std::string taken_, exit_condition_;  // of the last branch that runs
   bool stopped_ = false, exited_ = false, broke_ = false;
+  std::vector<ShellWord> environment_;  // assignments before the command that runs
   std::vector<ShellCommand> commands_;
   std::vector<std::string> notes_;
 };

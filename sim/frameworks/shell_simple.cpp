@@ -94,9 +94,21 @@ Decided ShellRunner::simple(const Mode& mode) {
     }
   }
   if (mode.skips) return Decided::no;
-  if (!words.empty()) return run_words(words, document, line, mode);
+  if (!words.empty()) return run_with(assignments, words, document, line, mode);
   for (const ShellToken& token : assignments) values_.assign(token, mode.branch);
   return Decided::yes;
+}
+
+Decided ShellRunner::run_with(const std::vector<ShellToken>& assignments, const std::vector<ShellText>& words,
+                              const ShellToken* document, int line, const Mode& mode) {
+  const std::size_t outer = environment_.size();
+  for (const ShellToken& token : assignments) {
+    const ShellText text = values_.whole(token.text, token.line, mode.branch);
+    environment_.push_back({flat(text), token.line, branch_of(text)});
+  }
+  const Decided status = run_words(words, document, line, mode);
+  environment_.resize(outer);
+  return status;
 }
 
 Decided ShellRunner::run_words(const std::vector<ShellText>& words, const ShellToken* document, int line,
@@ -259,7 +271,7 @@ Decided ShellRunner::nested(const ShellText& text, const Mode& mode) {
 }
 
 void ShellRunner::keep(const std::vector<ShellText>& words, int line, const Mode& mode) {
-  ShellCommand command{{}, line, mode.branch};
+  ShellCommand command{{}, line, mode.branch, environment_};
   for (const ShellText& word : words)
     command.words.push_back({flat(word), word.empty() ? line : word.front().line, branch_of(word)});
   commands_.push_back(std::move(command));

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "frameworks/other_yaml.h"
 #include "frameworks/script_flags.h"
+#include "frameworks/shell_environment.h"
 #include "frameworks/shell_run.h"
 
 namespace rehearse {
@@ -104,14 +105,13 @@ bool starts_verl(const std::string& script) {
          script.find("actor_rollout_ref.actor.") != std::string::npos;
 }
 
-YamlText verl_settings(const std::string& script, const std::string& file, const ShellInputs& inputs,
-                       std::vector<std::string>& notes) {
+VerlScript verl_script(const std::string& script, const std::string& file, const ShellInputs& inputs) {
   if (!is_utf8(script)) throw InputError({file, "", "must be text in UTF-8", "", ""});
   const ShellRun run = shell_run(script, file, inputs);
-  notes = run.notes;
   const ShellCommand& command = training_command(run, file);
   const std::size_t module = module_of(command);
-  YamlText settings;
+  VerlScript found = {{}, environment_of(run, command), run.notes};
+  auto& [settings, variables, notes] = found;
   begin_with(option(command.words, module, "--config-name"), command.words[module].text, inputs, settings,
              notes);
   for (std::size_t i = module + 1; i < command.words.size(); ++i) {
@@ -136,7 +136,7 @@ YamlText verl_settings(const std::string& script, const std::string& file, const
             {command.words.begin(), command.words.begin() + static_cast<std::ptrdiff_t>(module)}, 0, name);
         !value.empty())
       set(settings, path, value, command.line);
-  return settings;
+  return found;
 }
 
 }  // namespace rehearse

@@ -20,6 +20,7 @@ struct YamlDialect {
   std::map<std::string, std::string> rename;                         // to arguments of Megatron-LM
   std::map<std::string, std::map<std::string, std::string>> values;  // of arguments, to Megatron-LM's
   std::map<std::string, std::string> ignored;                        // with their effect
+  std::set<std::string> environment;                                 // maps of environment variables
   // Keys that are no arguments: the counted value, and the effect of another value.
   std::map<std::string, std::pair<Json, std::string>> counted;
   // Names of precisions, with the arguments that they set in every section.

@@ -53,6 +53,7 @@ class DialectReader {
     found.others = std::move(others_);
     found.notes = std::move(notes_);
     for (const NamedArgument& argument : arguments_) add_named_argument(argument, found);
+    add_environment(variables_, found);
     Imported imported = read_megatron(std::move(found), file_, request_);
     if (imported.model.is_null() && !dialect_.unnamed.empty()) {
       imported.notes.push_back(dialect_.unnamed);
@@ -107,6 +108,8 @@ class DialectReader {
              bool free) {
     const int line = yaml.line(pointer);
     const Json plain = value.is_string() ? with_defaults(value.get<std::string>()) : value;
+    if (value.is_object() && look_up(dialect_.environment, path) != dialect_.environment.end())
+      return read_environment(yaml, path, pointer);
     const auto renamed = look_up(dialect_.rename, path);
     if (!path.empty() && !value.is_object() && renamed != dialect_.rename.end())
       return add(renamed->second, plain, line, path);
@@ -138,6 +141,16 @@ class DialectReader {
     } else {
       add(last_step(path), plain, line, path);
     }
+  }
+
+  void read_environment(const YamlText& yaml, const std::string& path, const std::string& pointer) {
+    std::vector<SetVariable> variables = variables_at(yaml, pointer);
+    if (variables.empty()) remember(path, Json::object(), yaml.line(pointer), OptionFate::free);
+    for (SetVariable& each : variables)
+      if (is_of_library(each.name))
+        variables_.push_back(std::move(each));
+      else
+        remember(path + "/" + each.name, each.value, each.line, OptionFate::free);
   }
 
   // An ignored key, or the keys of an ignored section.
@@ -343,6 +356,7 @@ class DialectReader {
   const std::string& file_;
   const ImportRequest& request_;
   std::vector<NamedArgument> arguments_;
+  std::vector<SetVariable> variables_;
   std::vector<ImportedOption> others_;
   std::vector<std::string> notes_;
   int files_ = 0;

@@ -76,6 +76,7 @@ ScriptFlags yaml_options(const std::string& text, const std::string& file) {
   const bool has_section = yaml.json.is_object() && yaml.json.contains("MODEL_ARGS");
   add_options(yaml, has_section ? yaml.json["MODEL_ARGS"] : yaml.json, has_section ? "/MODEL_ARGS" : "",
               found);
+  add_environment(variables_at(yaml, "/ENV_VARS"), found);
   return found;
 }
 

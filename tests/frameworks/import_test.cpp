@@ -58,7 +58,7 @@ TEST(Import, ListsEachKeyOfTheFileOnce) {
                   "model.num_layers used", "model.mtp_num_layers used", "model.num_query_groups used",
                   "model.my_own unknown", "train.micro_batch_size used", "train.global_batch_size used",
                   "ddp.overlap_param_gather used", "logger.log_interval free", "logger.more.x free",
-                  "peft.dim ignored", "peft.alpha ignored", "env_vars used"));
+                  "peft.dim ignored", "peft.alpha ignored", "env_vars free"));
   const Imported accelerate =
       read_launch("a.yaml",
                   "distributed_type: FSDP\nnum_processes: 8\nmixed_precision: bf16\nmegatron_lm_config: {}\n"

@@ -177,7 +177,7 @@ TEST(ImportYaml, NamesKeysOfSectionsThatAreNotFree) {
                   "model: {tensor_model_parallel_size: 1}\ntrain: {micro_batch_size: 1}\n"
                   "dist: {use_sharp: true, distributed_backend: nccl}\nenv_vars: {NCCL_ALGO: Tree}\n");
   EXPECT_THAT(bridge.notes, AllOf(Contains(HasSubstr("--use-sharp is ignored")),
-                                  Contains(HasSubstr("env_vars is ignored: environment variables"))));
+                                  Contains(HasSubstr("NCCL_ALGO is ignored: each collective"))));
   EXPECT_EQ(fate_of(bridge, "dist.distributed_backend"), "free");
   const Imported nemo = read_launch(
       "x.yaml",

@@ -60,12 +60,14 @@ class MegatronReader {
     context();
     add_swift_defaults(flags_, plan_, imported_.notes);
     add_megatron_deepspeed(flags_, plan_, imported_.notes);
+    const std::vector<ImportedOption> of_engine = add_engine_file(flags_, plan_, imported_.notes);
     add_mindspeed(flags_, plan_, imported_.notes);
     optimizer();
     unmodelled();
     model();
     imported_.scenario["plan"] = plan_;
     imported_.options = flags_.options();
+    imported_.options.insert(imported_.options.end(), of_engine.begin(), of_engine.end());
     settle_fates(imported_);
     return std::move(imported_);
   }

@@ -1,7 +1,10 @@
 // Source: deepspeedai/Megatron-DeepSpeed 4efb479d, megatron/arguments.py, megatron/model/transformer.py.
 #include "frameworks/megatron_deepspeed.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <set>
 
 namespace rehearse {
 
@@ -15,6 +18,15 @@ bool is_megatron_deepspeed(const MegatronFlags& flags) {
   return has_deepspeed_engine(flags) || flags.has("--topk") || flags.has("--mlp-type") ||
          (flags.has("--expert-interval") && !is_of_core);
 }
+
+namespace {
+
+// The text of the ds_config.json, where the script writes it or the user names it.
+const std::string* engine_file(const MegatronFlags& flags) {
+  return flags.has("--deepspeed-config") ? flags.text_of_file(flags.text("--deepspeed-config")) : nullptr;
+}
+
+}  // namespace
 
 void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<std::string>& notes) {
   if (flags.has("--enable-zbh1-pipeline")) plan["schedule"] = "zb-h1";
@@ -32,12 +44,48 @@ void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<
   if (!has_deepspeed_engine(flags)) return;
   plan["framework"] = "deepspeed";
   for (const char* key : {"overlap_grad_reduce", "overlap_param_gather"}) plan.erase(key);
-  if (!flags.has("--zero-stage")) {
+  if (!flags.has("--zero-stage") && engine_file(flags) == nullptr) {
     plan["zero"] = 1;
     notes.emplace_back(
         "--zero-stage is not given: its default 1 is counted. The configuration file of DeepSpeed decides; "
         "--zero STAGE sets it");
   }
+}
+
+// DeepSpeed's engine shards, reduces, offloads and clips as its file says. Sizes are the script's.
+std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan,
+                                            std::vector<std::string>& notes) {
+  if (!has_deepspeed_engine(flags) || !flags.has("--deepspeed-config")) return {};
+  const std::string name = flags.text("--deepspeed-config");
+  const std::string* const text = engine_file(flags);
+  if (text == nullptr) {
+    notes.push_back(
+        fmt::format("--deepspeed-config is ignored: {} is not read: pass --source {}", name, name));
+    return {};
+  }
+  if (!Json::accept(*text) && text->find('$') != std::string::npos)
+    flags.fail("--deepspeed-config",
+               "names a file that the script writes with values that it does not decide",
+               words_that_decide(*text, flags.file()));
+  Imported engine = import_deepspeed(JsonReader::of_text(*text, name), 0);
+  const Json& said = engine.scenario["plan"];
+  static const std::set<std::string> of_engine = {
+      "zero", "zero_shard", "overlap_grad_reduce", "bucket", "recipe", "grad_reduce", "offload", "clip_grad"};
+  for (const auto& [key, value] : said.items()) {
+    const bool differs = plan.contains(key) && plan[key] != value;
+    if (differs && key == "zero" && flags.has("--zero-stage"))
+      notes.push_back(
+          fmt::format("--zero-stage {} gives way to stage {} of {}", plan[key].dump(), value.dump(), name));
+    else if (differs && !of_engine.contains(key) && key != "framework")
+      notes.push_back(fmt::format("{} has {} {}: {} of the script is counted", name, key, value.dump(),
+                                  plan[key].dump()));
+    if (of_engine.contains(key)) plan[key] = value;
+  }
+  if (!said.contains("zero")) plan["zero"] = 0;
+  plan["clip_grad"] = said.value("clip_grad", 0.0);
+  notes.insert(notes.end(), engine.notes.begin(), engine.notes.end());
+  for (ImportedOption& each : engine.options) each.place = name;
+  return std::move(engine.options);
 }
 
 // Experts are in the last layer of every `--expert-interval`. A residual MLP is dense, and runs beside them.

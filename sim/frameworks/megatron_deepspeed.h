@@ -20,6 +20,10 @@ bool is_megatron_deepspeed(const MegatronFlags& flags);
 // Engine, sequence parallelism and experts of the plan.
 void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<std::string>& notes);
 
+// Settings of the ds_config.json that the script writes or the user names; the result lists them.
+std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan,
+                                            std::vector<std::string>& notes);
+
 // Experts of the written-out model; `width`: of the MLP of a layer without experts.
 void add_experts_of_deepspeed(const MegatronFlags& flags, std::int64_t width, Json& config,
                               std::vector<std::string>& notes);

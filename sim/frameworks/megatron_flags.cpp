@@ -53,6 +53,8 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
     : file_(std::move(file)), over_(request.over) {
   std::vector<Violation> violations;
   notes_ = std::move(found.notes);
+  files_ = request.shell.files;
+  files_.merge(found.written);
   for (ImportedOption& other : found.others) list(std::move(other), false);
   if (found.flags.empty()) violations.push_back({file_, "", "holds no options", "", "--num-layers 32 ..."});
   for (ScriptFlag& flag : found.flags) {
@@ -229,6 +231,11 @@ void MegatronFlags::write_over() {
     else if ((said->second == "on") != option.off)
       flags_[option.name()] = {option.name(), {}, 0};
   }
+}
+
+const std::string* MegatronFlags::text_of_file(const std::string& path) const {
+  const auto found = files_.find(path.substr(path.find_last_of('/') + 1));
+  return found == files_.end() ? nullptr : &found->second;
 }
 
 void MegatronFlags::fail(const std::string& name, const std::string& rule, const std::string& nearest) const {

@@ -34,6 +34,8 @@ class MegatronFlags {
   bool is_over(const std::string& pointer) const { return over_.contains(pointer); }
   const std::vector<std::string>& notes() const { return notes_; }
   const std::vector<ImportedOption>& options() const { return options_; }
+  // The text of a file that the user names, or that the script writes. Null where there is none.
+  const std::string* text_of_file(const std::string& path) const;
 
  private:
   void take(ScriptFlag flag, std::vector<Violation>& violations);
@@ -55,6 +57,7 @@ class MegatronFlags {
   SaidOverFile over_;
   std::vector<Undecided> undecided_;
   std::map<std::string, ScriptFlag> flags_;
+  std::map<std::string, std::string> files_;
   std::vector<std::string> notes_;
   std::vector<ImportedOption> options_;
   std::map<std::pair<std::string, std::string>, std::size_t> listed_;  // by name and place

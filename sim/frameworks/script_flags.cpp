@@ -241,6 +241,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   if (!std::ranges::all_of(others, has_no_option)) std::erase_if(others, has_no_option);
   ScriptFlags found;
   found.notes = std::move(run.notes);
+  found.written = std::move(run.written);
   const bool is_list = training.empty() && !bare.empty();
   if (const ShellCommand* command =
           is_list ? nullptr : the_command(training.empty() ? others : training, file)) {

@@ -21,8 +21,9 @@ struct ScriptFlag {
 
 struct ScriptFlags {
   std::vector<ScriptFlag> flags;
-  std::vector<ImportedOption> others;  // keys of the file that are no options of Megatron-LM
-  std::vector<std::string> notes;      // assumptions, and ignored words and lines
+  std::vector<ImportedOption> others;          // keys of the file that are no options of Megatron-LM
+  std::vector<std::string> notes;              // assumptions, and ignored words and lines
+  std::map<std::string, std::string> written;  // text of files that a script fills, by name without folder
 };
 
 // Flags of the one command that trains, its launcher's nodes and processes included. Lines that begin with a

@@ -39,8 +39,10 @@ ShellRunner::Mode ShellRunner::under(const Mode& mode, Decided decided, int line
 ShellRun ShellRunner::run(const ShellText& text) {
   script(text, {});
   notes_.insert(notes_.end(), values_.notes().begin(), values_.notes().end());
-  return {std::move(commands_), values_.all(),   exit_line_,
-          exit_condition_,      std::move(job_), std::move(notes_)};
+  std::map<std::string, std::string> written;
+  for (const auto& [name, document] : written_) written[name] = flat(document);
+  return {std::move(commands_), values_.all(),      exit_line_,       exit_condition_,
+          std::move(job_),      std::move(written), std::move(notes_)};
 }
 
 void ShellRunner::deeper() {

@@ -31,6 +31,7 @@ struct ShellRun {
   int exit_line = 0;                            // where the script ends itself; 0: nowhere
   std::string exit_condition;                   // of the branch that ends it
   std::string job;                              // the batch job that the script writes and submits
+  std::map<std::string, std::string> written;   // here-documents, by the file that each fills
   std::vector<std::string> notes;  // assignments that give way to words handed in, files not read
 };
 

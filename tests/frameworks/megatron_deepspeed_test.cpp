@@ -37,6 +37,47 @@ TEST(MegatronDeepSpeed, IsMegatronsModelInTheEngineOfDeepSpeed) {
   EXPECT_THAT(bare.notes, Contains(HasSubstr("--zero-stage is not given")));
 }
 
+const std::string kEngine = R"({"train_micro_batch_size_per_gpu": 4, "gradient_clipping": 0.5,
+  "zero_optimization": {"stage": $STAGE, "overlap_comm": true, "offload_optimizer": {"device": "cpu"}}})";
+
+std::string with_engine_file(const std::string& flags) {
+  return "STAGE=2\nCONF=conf/ds.json\ncat <<EOT > $CONF\n" + kEngine + "\nEOT\ntorchrun pretrain_gpt.py " +
+         kModel + "--deepspeed --deepspeed_config=$CONF " + flags + "\n";
+}
+
+TEST(MegatronDeepSpeed, EngineFollowsTheFileThatTheScriptWrites) {
+  const Imported found =
+      import_megatron(with_engine_file("--zero-stage 1 --bf16 --clip-grad 1.0"), "train.sh");
+  const Json& plan = found.scenario["plan"];
+  EXPECT_EQ(plan["zero"], 2);
+  EXPECT_EQ(plan["offload"], "optimizer");
+  EXPECT_EQ(plan["overlap_grad_reduce"], true);
+  EXPECT_EQ(plan["clip_grad"], 0.5);
+  EXPECT_EQ(plan["precision"], "bf16") << "of the parameters";
+  EXPECT_THAT(found.notes, Contains(HasSubstr("--zero-stage 1 gives way to stage 2 of conf/ds.json")));
+  EXPECT_THAT(found.notes, Contains(HasSubstr("conf/ds.json has precision \"fp32\"")));
+  EXPECT_THAT(found.notes, Not(Contains(HasSubstr("is not read"))));
+  EXPECT_EQ(fate_of(found, "zero_optimization/stage"), "used");
+}
+
+TEST(MegatronDeepSpeed, EngineFollowsTheFileThatTheUserNames) {
+  ImportRequest request;
+  request.shell.files["ds.json"] = R"({"bf16": {"enabled": true}})";
+  const std::string text =
+      "torchrun pretrain_gpt.py " + std::string(kModel) + "--bf16 --deepspeed --deepspeed_config a/ds.json\n";
+  const Imported found = import_megatron(text, "train.sh", request);
+  EXPECT_EQ(found.scenario["plan"]["zero"], 0) << "the file has no section of ZeRO";
+  EXPECT_EQ(found.scenario["plan"]["clip_grad"], 0);
+  EXPECT_THAT(found.notes, Not(Contains(HasSubstr("--zero-stage"))));
+}
+
+TEST(MegatronDeepSpeed, RefusesAnEngineFileThatTheScriptDoesNotDecide) {
+  const std::string text = with_engine_file("").substr(std::string("STAGE=2\n").size());
+  EXPECT_THAT(
+      refusal([&] { import_megatron(text, "train.sh"); }),
+      AllOf(HasSubstr("values that it does not decide"), HasSubstr("rehearse import train.sh STAGE=VALUE")));
+}
+
 TEST(MegatronOptions, OfOneEffectShareANote) {
   const Imported found = of("--vision-model-type clip --pixel-shuffle --freeze-LM --prompt-path a.json");
   EXPECT_THAT(found.notes, Contains(AllOf(HasSubstr("--pixel-shuffle, --vision-model-type are ignored"),

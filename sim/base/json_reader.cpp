@@ -188,14 +188,15 @@ std::vector<JsonReader> JsonReader::objects(const std::string& key) const {
 
 std::int64_t JsonReader::integer(const std::string& key, std::int64_t least, std::int64_t most) const {
   const Json& found = required(key);
-  const std::string rule = fmt::format("must be an integer from {} to {}", least, most);
-  if (!found.is_number_integer()) fail(key, rule, "found " + shown(found));
-  if (found.is_number_unsigned() && found.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) {
-    fail(key, rule, "found " + found.dump(), std::to_string(most));
-  }
+  const auto refuse = [&](const std::string& nearest) {
+    fail(key, fmt::format("must be an integer from {} to {}", least, most), "found " + shown(found), nearest);
+  };
+  if (!found.is_number_integer()) refuse("");
+  if (found.is_number_unsigned() && found.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
+    refuse(std::to_string(most));
   const auto number = found.get<std::int64_t>();
-  if (number > most) fail(key, rule, "found " + found.dump(), std::to_string(most));
-  if (number < least) fail(key, rule, "found " + found.dump(), std::to_string(least));
+  if (number > most) refuse(std::to_string(most));
+  if (number < least) refuse(std::to_string(least));
   return number;
 }
 
@@ -206,10 +207,9 @@ std::int64_t JsonReader::integer_or(const std::string& key, std::int64_t fallbac
 
 double JsonReader::number(const std::string& key, double least, double most) const {
   const Json& found = required(key);
-  const std::string rule = fmt::format("must be a number from {:g} to {:g}", least, most);
-  if (!found.is_number()) fail(key, rule, "found " + shown(found));
-  const auto number = found.get<double>();
-  if (!(number >= least && number <= most)) fail(key, rule, "found " + shown(found));
+  const double number = found.is_number() ? found.get<double>() : std::nan("");
+  if (!(number >= least && number <= most))
+    fail(key, fmt::format("must be a number from {:g} to {:g}", least, most), "found " + shown(found));
   return number;
 }
 
@@ -218,10 +218,11 @@ double JsonReader::number_or(const std::string& key, double fallback, double lea
 }
 
 double JsonReader::within(const std::string& key, const Json& found, const Bounds& bounds) const {
-  const std::string rule = "must be a number " + to_string(bounds);
-  if (!found.is_number()) fail(key, rule, "found " + shown(found));
-  const auto number = found.get<double>();
-  if (!bounds.hold(number)) fail(key, rule, "found " + shown(found), nearest_bound(bounds, number));
+  const bool is_number = found.is_number();
+  const double number = is_number ? found.get<double>() : 0;
+  if (!is_number || !bounds.hold(number))
+    fail(key, "must be a number " + to_string(bounds), "found " + shown(found),
+         is_number ? nearest_bound(bounds, number) : "");
   return number;
 }
 
@@ -237,18 +238,22 @@ std::vector<double> JsonReader::numbers(const std::string& key, const Bounds& bo
   const Json& list = required(key);
   if (!list.is_array()) fail(key, "must be an array of numbers", "found " + shown(list));
   std::vector<double> numbers;
-  for (std::size_t i = 0; i < list.size(); ++i)
-    numbers.push_back(within(fmt::format("{}/{}", key, i), list[i], bounds));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool is_legal = list[i].is_number() && bounds.hold(list[i].get<double>());
+    // Large files have many numbers, so that a key is written for a refusal alone.
+    numbers.push_back(is_legal ? list[i].get<double>()
+                               : within(fmt::format("{}/{}", key, i), list[i], bounds));
+  }
   return numbers;
 }
 
 double JsonReader::quantity(const std::string& key, const Bounds& bounds) const {
   const Json& found = required(key);
-  const std::string rule =
-      fmt::format("must be a quantity with its unit, such as {}", examples(bounds.dimension));
-  if (!found.is_string()) fail(key, rule, "found " + shown(found));
-  const std::optional<double> number = parse_quantity(found.get<std::string>(), bounds.dimension);
-  if (!number) fail(key, rule, "found " + found.dump());
+  const std::optional<double> number =
+      found.is_string() ? parse_quantity(found.get<std::string>(), bounds.dimension) : std::nullopt;
+  if (!number)
+    fail(key, fmt::format("must be a quantity with its unit, such as {}", examples(bounds.dimension)),
+         "found " + shown(found));
   if (!bounds.hold(*number))
     fail(key, "must be " + to_string(bounds), "found " + found.dump(), nearest_bound(bounds, *number));
   return *number;

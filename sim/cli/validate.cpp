@@ -61,13 +61,20 @@ Experiment read_experiment(const Json& scenario, const std::string& place, const
   return read_scenario(ScenarioSource{place, scenario, {}}, replaced).experiment;
 }
 
+// Models, clusters and profiles of all runs. They are read once, before processes are made that predict.
+Inputs& inputs_of_runs() {
+  static Inputs inputs;
+  return inputs;
+}
+
 // Broken rules only skip the run.
 void check_words(const Json& scenario, const std::string& place) {
-  static Inputs inputs;  // each model, cluster and profile is read once
   Replaced replaced;
-  replaced.inputs = &inputs;
+  replaced.inputs = &inputs_of_runs();
   replaced.without_profile = replaced.without_rules = true;
-  read_experiment(scenario, place, replaced);
+  const Experiment experiment = read_experiment(scenario, place, replaced);
+  if (!scenario.contains("profile") && !experiment.cluster.profile.empty())
+    inputs_of_runs().profile(experiment.cluster.profile);
 }
 
 std::vector<RunPrediction> predicted(const std::vector<PublishedRun>& runs, Engine engine,
@@ -79,6 +86,7 @@ std::vector<RunPrediction> predicted(const std::vector<PublishedRun>& runs, Engi
   request.as_stated = options.as_stated == "on";
   request.read = [](const Json& scenario, const std::string& place, PredictionRequest::Profiles profiles) {
     Replaced replaced;
+    replaced.inputs = &inputs_of_runs();
     replaced.without_profile = profiles == PredictionRequest::Profiles::none;
     return read_experiment(scenario, place, replaced);
   };

@@ -75,6 +75,25 @@ void require_legal(const ScenarioSource& source, const GivenFlags& given, const 
   }
 }
 
+// A network that the reader takes over key by key may have keys that its model type does not know.
+void note_unread(const std::string& file, Imported& imported) try {
+  if (imported.model_path.empty() || imported.model.is_null()) return;
+  std::vector<std::string> unknown;
+  for (const std::string& key : unread_keys(imported.model, file)) {
+    const std::string path = imported.model_path + "." + key;
+    for (ImportedOption& option : imported.options)
+      if (option.name == path || option.name.starts_with(path + ".")) {
+        option.fate = OptionFate::unknown;
+        unknown.push_back(option.name);
+      }
+  }
+  if (!unknown.empty())
+    imported.notes.push_back(
+        fmt::format("keys of the network are unknown, and ignored with unknown effect: {}", join(unknown)));
+} catch (const InputError&) {
+  return;  // require_legal() names the places
+}
+
 // Sets the global batch from the number of accumulated microbatches, with the data-parallel ranks that the
 // GPUs allow.
 void write_batch(std::int64_t accumulation, Json& scenario, std::vector<std::string>& notes) {
@@ -122,6 +141,7 @@ ImportRequest request_of(const ImportOptions& options) {
 // command line are reported only here.
 void import(const ImportOptions& options, const LaunchKind& kind, Imported imported) {
   require_apart({options.output});
+  note_unread(options.given.file, imported);
   if (options.strict) require_known(imported, options.given.file);
   ScenarioSource source{options.output, std::move(imported.scenario), {}};
   if (!imported.model.is_null() && !options.given.values.contains("--model"))

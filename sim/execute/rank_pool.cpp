@@ -156,7 +156,11 @@ void RankPool::on_every_rank(const std::function<void(std::size_t rank)>& work) 
       } catch (const std::exception& error) {
         give_up(device_set_.worlds[rank]->rank(), error);
       }
-      ++done;
+      {
+        const std::lock_guard lock(ending_);
+        ++done;
+      }
+      ended_.notify_one();
     };
     try {
       threads.emplace_back(run);
@@ -184,7 +188,11 @@ void RankPool::watch_over(const std::function<bool()>& all_done) {
   };
   kernels::World& world = *device_set_.worlds.front();
   double changed_s = now_s(), pulsed_s = 0;
-  for (std::size_t before = 0; !all_done(); std::this_thread::sleep_for(kAsk)) {
+  const auto wait = [&] {
+    std::unique_lock lock(ending_);
+    ended_.wait_for(lock, kAsk, all_done);
+  };
+  for (std::size_t before = 0; !all_done(); wait()) {
     if (watch_.stopped && watch_.stopped()) give_up("interrupted", End::interruption);
     if (const std::string end = world.ended(); !end.empty())
       give_up(end, world.refused() ? End::refusal : End::failure);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <limits>
 #include <map>
@@ -121,6 +122,9 @@ class RankPool {
   std::int64_t steps_ = 0;
   std::shared_ptr<kernels::Event> origin_;
   double origin_s_ = 0, origin_error_s_ = 0;  // when it was, on this machine's clock
+
+  std::mutex ending_;
+  std::condition_variable ended_;  // a rank has ended its work
 
   std::mutex mutex_;
   std::string failure_;  // the first; "" while all is well

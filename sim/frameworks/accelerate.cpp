@@ -82,9 +82,8 @@ class AccelerateReader {
       imported_.scenario["gpus"] = request_.gpus > 0 ? request_.gpus : processes;
     const std::int64_t nodes = config_.integer_or("num_machines", 1, 1, kMaxProcesses);
     node_ = processes / std::max<std::int64_t>(1, nodes);
-    const std::string type = config_.has("distributed_type") ? in_upper_case(config_.text("distributed_type"))
-                             : config_.has("fsdp_config")    ? "FSDP"
-                                                             : "MULTI_GPU";
+    const std::string type =
+        word_at(config_, "distributed_type", config_.has("fsdp_config") ? "FSDP" : "MULTI_GPU");  // NO is false
     used("distributed_type");
     if (type == "DEEPSPEED" || config_.has("deepspeed_config")) return of_deepspeed();
     plan_ = {{"framework", type == "MEGATRON_LM" ? "megatron-core" : "fsdp"}};
@@ -223,8 +222,12 @@ class AccelerateReader {
       return from.integer_or(name, 1, 1, 1 << 20);
     };
     if (const std::int64_t tp = degree("tp_size"); tp > 1) plan_["tp"] = tp;
-    if (const std::int64_t cp = degree("cp_size"); cp > 1) plan_["cp"] = cp;
-    const std::int64_t copies = degree("dp_replicate_size"), shard = degree("dp_shard_size");
+    const std::int64_t cp = degree("cp_size"), sp = degree("sp_size");
+    if (cp > 1 || sp > 1) plan_["cp"] = std::max(cp, sp);
+    if (sp > 1) plan_["cp_comm_type"] = "a2a";  // DeepSpeed's, the only backend
+    used("parallelism_config_sp_backend");
+    const std::int64_t copies = degree("dp_replicate_size");
+    const std::int64_t shard = degree("dp_shard_size") * cp;  // the mesh dp_shard_cp
     if (copies > 1 && shard > 1) plan_["zero_shard"] = shard;
   }
 

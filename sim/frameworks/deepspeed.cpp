@@ -7,6 +7,7 @@
 #include "frameworks/deepspeed_keys.h"
 #include "frameworks/imported.h"
 #include "frameworks/optimizer_note.h"
+#include "frameworks/torch_defaults.h"
 
 namespace rehearse {
 
@@ -85,11 +86,17 @@ class DeepSpeedReader {
     }
   }
 
+  // {"enabled": false, ...}
+  static bool is_off(const Json& section) {
+    return section.is_object() && section.contains("enabled") && section["enabled"] == false;
+  }
+
   void note_unmodelled(std::span<const UnmodelledKey> keys, const JsonReader& reader,
                        const std::string& section) {
     for (const UnmodelledKey& each : keys)
       if (reader.has(each.key) && reader.value(each.key) != Json(each.usual) &&
-          reader.value(each.key) != Json(0) && reader.value(each.key) != Json("auto"))
+          reader.value(each.key) != Json(0) && reader.value(each.key) != Json("auto") &&
+          !is_off(reader.value(each.key)))
         note(fmt::format("\"{}{}\" is ignored: {}", section, each.key, each.counted));
   }
 
@@ -139,6 +146,7 @@ class DeepSpeedReader {
     // As pydantic reads it.
     const bool is_word =
         from.has("enabled") && (from.value("enabled") == "true" || from.value("enabled") == "false");
+    is_auto_ = is_auto_ || (from.has("enabled") && from.value("enabled") == "auto");
     const bool on = is_word ? from.value("enabled") == "true"
                             : said("enabled", from) && from.boolean_or("enabled", false);
     note_unknown(from, std::string(section) + "/");
@@ -146,10 +154,12 @@ class DeepSpeedReader {
   }
 
   void precision() {
-    if (enabled("fp16")) plan_["precision"] = "fp16";
-    if (enabled("bf16") || enabled("bfloat16")) plan_["precision"] = "bf16";
-    const bool auto_only = plan_["precision"] == "fp32" && (config_.has("bf16") || config_.has("fp16"));
-    if (auto_only && !imported_.notes.empty()) plan_.erase("precision");
+    const bool half = enabled("fp16"), brain = enabled("bf16") || enabled("bfloat16");
+    if (half && brain) config_.fail("fp16/enabled", "must not be true beside bf16/enabled", "", "false");
+    if (half) plan_["precision"] = "fp16";
+    if (brain) plan_["precision"] = "bf16";
+    if (plan_["precision"] == "fp32" && is_auto_) plan_.erase("precision");
+    autocast();
     if (said("communication_data_type", config_)) {
       static const std::map<std::string, std::string> types = {
           {"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}, {"bfp16", "bf16"}};
@@ -157,7 +167,26 @@ class DeepSpeedReader {
     }
   }
 
+  // Modules run in 16 bits, and weights stay in fp32 (deepspeed/runtime/torch_autocast.py).
+  void autocast() {
+    if (!config_.has("torch_autocast")) return;
+    const JsonReader from = config_.object("torch_autocast");
+    static const std::map<std::string, std::string> types = {
+        {"bfloat16", "bf16"}, {"bf16", "bf16"}, {"float16", "fp16"}, {"fp16", "fp16"}};
+    const std::string type = from.has("dtype") ? from.choice("dtype", types) : "bf16";
+    from.has("lower_precision_safe_modules");
+    if (from.boolean_or("enabled", false)) {
+      plan_["precision"] = type;
+      is_autocast_ = true;
+    }
+    note_unknown(from, "torch_autocast/");
+  }
+
   void degrees() {
+    if (const std::int64_t ranks = config_.integer_or("sequence_parallel_size", 1, 1, 1 << 20); ranks > 1) {
+      plan_["cp"] = ranks;  // DeepSpeed-Ulysses: deepspeed/sequence/layer.py
+      plan_["cp_comm_type"] = "a2a";
+    }
     if (config_.has("pipeline")) {
       const JsonReader pipeline = config_.object("pipeline");
       if (said("stages", pipeline)) plan_["pp"] = pipeline.integer("stages", 1, 1 << 20);
@@ -169,6 +198,12 @@ class DeepSpeedReader {
     if (said("autotp_size", tensor)) plan_["tp"] = tensor.integer("autotp_size", 1, 1 << 20);
     if (tensor.boolean_or("tp_overlap_comm", false))
       note("\"tp_overlap_comm\" is ignored: no overlap is counted");
+    for (const char* key : {"dtype", "partition_config", "preset_model", "injection_policy_tuple",
+                            "keep_module_on_host", "replace_with_kernel_inject", "kernel_inject"})
+      tensor.has(key);
+    for (const char* key : {"tensor_parallel", "tp"})
+      if (tensor.has(key)) note(fmt::format("\"tensor_parallel/{}\" is ignored: autotp_size decides", key));
+    note_unknown(tensor, "tensor_parallel/");
   }
 
   // deepspeed/runtime/config.py, get_pipeline_config; pipe/module.py: the inputs of each so many layers stay.
@@ -204,6 +239,12 @@ class DeepSpeedReader {
 
   void zero_section() {
     if (said("zero_optimization", config_)) zero(config_.object("zero_optimization"));
+    if (!is_autocast_) return;
+    add_autocast(plan_);
+    if (!plan_.contains("recipe"))
+      note(
+          "\"torch_autocast\" is approximated: beside ZeRO, weights are counted in 16 bits with a master "
+          "copy, and not as fp32 ones that each pass casts");
   }
 
   void zero(const JsonReader& zero) {
@@ -259,14 +300,27 @@ class DeepSpeedReader {
     return said(key, config_) ? config_.integer(key, 1, kMaxBatch) : 0;
   }
 
+  // Of train_batch_size alone, each rank takes its share as one microbatch (deepspeed/runtime/config.py,
+  // _set_batch_related_parameters). 0 where a flag or "auto" decides.
+  std::int64_t share_of(std::int64_t all, std::int64_t replicas) {
+    const bool is_open =
+        config_.has("train_micro_batch_size_per_gpu") || config_.has("gradient_accumulation_steps");
+    if (is_open) return 0;
+    if (replicas == 0)
+      note("\"train_batch_size\" alone is one microbatch on each rank: pass --gpus, or --mbs");
+    return replicas == 0 ? 0 : std::max<std::int64_t>(1, all / replicas);
+  }
+
   // train_batch_size = micro batch x accumulation x data-parallel ranks; two of the three suffice.
   void batch() {
     const std::int64_t all = batch_value("train_batch_size"),
                        steps = batch_value("gradient_accumulation_steps");
     std::int64_t micro = batch_value("train_micro_batch_size_per_gpu");
-    const std::int64_t parts = plan_.value("pp", std::int64_t{1}) * plan_.value("tp", std::int64_t{1});
+    std::int64_t parts = 1;
+    for (const char* key : {"pp", "tp", "cp"}) parts *= plan_.value(key, std::int64_t{1});
     const std::int64_t replicas = gpus_ > 0 ? std::max<std::int64_t>(1, gpus_ / parts) : 0;
     if (micro == 0 && all > 0 && steps > 0 && replicas > 0) micro = all / (steps * replicas);
+    if (all > 0 && steps == 0 && micro == 0) micro = share_of(all, replicas);
     if (all == 0 && steps > 0 && (micro == 0 || replicas == 0)) imported_.accumulation = steps;
     if (micro > 0) plan_["micro_batch"] = micro;
     if (all > 0) plan_["global_batch"] = all;
@@ -287,6 +341,10 @@ class DeepSpeedReader {
         note(fmt::format(
             "\"activation_checkpointing/{}\" is ignored: saved inputs are counted unsharded, on the GPU",
             key));
+    for (const char* key : {"number_checkpoints", "contiguous_memory_optimization",
+                            "synchronize_checkpoint_boundary", "profile"})
+      section.has(key);
+    note_unknown(section, "activation_checkpointing/");
     if (plan_.contains("recompute")) return;
     note(
         "\"activation_checkpointing\" sets how, not whether, the model recomputes: pass --recompute full if "
@@ -297,6 +355,8 @@ class DeepSpeedReader {
   int gpus_;
   Imported imported_;
   Json plan_;
+  bool is_autocast_ = false;
+  bool is_auto_ = false;  // the precision, which the launcher decides
   std::vector<Violation> violations_;
   std::map<std::string, std::string> unknown_;  // by path: the nearest known key
 };

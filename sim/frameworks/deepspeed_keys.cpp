@@ -23,12 +23,24 @@ constexpr const char* kCostless[] = {"scheduler",
                                      "flops_profiler",
                                      "checkpoint",
                                      "memory_breakdown",
-                                     "seed"};
+                                     "seed",
+                                     "gradient_allreduce_op",
+                                     "nebula",
+                                     "datastates",
+                                     "timers",
+                                     "dataloader_drop_last",
+                                     "log_level",
+                                     "vocabulary_size",
+                                     "managed_gradient_accumulation"};
 
 // Unsupported keys that change the cost.
 constexpr UnmodelledKey kUnmodelled[] = {
     {"sparse_gradients", "gradients are reduced as dense tensors"},
-    {"amp", "the precision of the flags is used"},
+    {"amp", "no mixed precision of apex is counted: pass --precision"},
+    {"graph_harvesting", "kernels are launched one by one"},
+    {"weight_quantization", "weights are counted in the precision of training"},
+    {"use_data_before_expert_parallelism", "expert-parallel ranks are counted next to each other"},
+    {"seq_parallel_communication_data_type", "exchanges of heads have the precision of training"},
     {"sparse_attention", "full attention is counted"},
     {"data_efficiency", "every sequence has its full length"},
     {"curriculum_learning", "every sequence has its full length"},

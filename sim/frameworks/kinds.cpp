@@ -212,6 +212,12 @@ bool has_toml_section(const std::string& text) {
   return false;
 }
 
+void refuse_unread(const Json& config, const std::string& file) {
+  if (const std::string program = unread_program(config); !program.empty())
+    throw InputError({file, "", "is a configuration of " + program + ", which is not read", "",
+                      "the same settings as flags: rehearse help simulate"});
+}
+
 DetectedKind of_json(const LaunchFile& file) {
   const JsonReader config = JsonReader::of_text(file.text, file.name);
   const Json& json = config.json();
@@ -223,6 +229,7 @@ DetectedKind of_json(const LaunchFile& file) {
       json["schema"].get<std::string>().starts_with("rehearse."))
     throw InputError({file.name, "", "is a file of this program", json["schema"].get<std::string>(),
                       "rehearse simulate " + file.name});
+  refuse_unread(json, file.name);
   for (const char* key : {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu",
                           "gradient_accumulation_steps", "fp16", "bf16", "zero_allow_untested_optimizer"})
     if (has(key)) return {kind_named("deepspeed"), "a configuration of DeepSpeed"};
@@ -238,9 +245,7 @@ DetectedKind of_yaml(const LaunchFile& file) {
   if (is_maxtext(yaml)) return {kind_named("maxtext"), "a configuration of MaxText"};
   if (is_verl(yaml)) return {kind_named("verl"), "a configuration of verl"};
   if (is_trainer(yaml)) return {kind_named("trainer"), "a configuration of LLaMA-Factory, axolotl or TRL"};
-  if (const std::string program = unread_program(yaml); !program.empty())
-    throw InputError({file.name, "", "is a configuration of " + program + ", which is not read", "",
-                      "the same settings as flags: rehearse help simulate"});
+  refuse_unread(yaml, file.name);
   if (const NemoWords words = nemo_words_of(yaml); words != NemoWords::none)
     return {kind_named(words == NemoWords::nemo_1 ? "nemo" : "nemo-2"), "a test of NeMo"};
   const std::string dialect = dialect_of(yaml);

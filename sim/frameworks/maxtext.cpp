@@ -342,6 +342,7 @@ const std::set<std::string>& free_of_maxtext() {
 bool is_maxtext(const Json& yaml) {
   if (!yaml.is_object()) return false;
   const auto has = [&](const char* key) { return yaml.contains(key); };
+  if (has("student_overrides")) return false;  // two networks
   return has("ici_fsdp_parallelism") || has("dcn_data_parallelism") || has("base_emb_dim") ||
          (has("base_config") && (has("per_device_batch_size") || has("model_name")));
 }

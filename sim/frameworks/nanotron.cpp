@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "frameworks/layer_pattern.h"
 #include "frameworks/optimizer_note.h"
 #include "frameworks/plan_yaml.h"
 #include "frameworks/trainer_yaml.h"
@@ -33,6 +34,14 @@ constexpr std::array kFreeOfModel = {"_attn_implementation",
                                      "initializer_range",
                                      "z_loss_coefficient",
                                      "z_loss_enabled",
+                                     "rms_norm_eps",
+                                     "rope_theta",
+                                     "rope_seq_len_interpolation_factor",
+                                     "flex_attention_mask",
+                                     "log_attn_probs",
+                                     "attention_softmax_in_fp32",
+                                     "scale_attention_softmax_in_fp32",
+                                     "use_position_embeddings",
                                      "ring_attn_heads_k_stride"};
 
 bool is_free_of_model(const std::string& key) {
@@ -57,6 +66,70 @@ void name_as_starcoder2(const Json& config, Json& model) {
   for (const char* own : {"grouped_query", "multi_query", "num_kv_heads", "layer_norm_epsilon", "resid_pdrop",
                           "attn_pdrop", "embd_pdrop", "activation_function", "scale_attn_weights"})
     model.erase(own);
+}
+
+void rename(Json& model, const char* own, const char* usual) {
+  if (!model.contains(own)) return;
+  model[usual] = model[own];
+  model.erase(own);
+}
+
+// Every no_rope_layer-th layer has neither rotary embedding nor window (nanotron/models/qwen.py). SmolLM3's
+// configuration has keys for both.
+void name_windows(const Json& config, Json& model) {
+  model["model_type"] = "smollm3";
+  model["use_sliding_window"] = model.contains("sliding_window");
+  model.erase("no_rope_layer");
+  const Json every = config.value("no_rope_layer", Json()), count = config.value("num_hidden_layers", Json());
+  const bool is_known = count.is_number_integer() && count > 0 && count <= kMaxLayersOfFile;
+  const std::int64_t layers = is_known ? count.get<std::int64_t>() : 0;
+  const std::int64_t step = every.is_number_integer() && every > 0 && every <= kMaxLayersOfFile
+                                ? every.get<std::int64_t>()
+                                : layers + 1;
+  for (std::int64_t layer = 1; layer <= layers; ++layer) {
+    const bool is_plain = layer % step == 0;
+    model["no_rope_layers"].push_back(is_plain ? 0 : 1);
+    model["layer_types"].push_back(is_plain || !model["use_sliding_window"] ? "full_attention"
+                                                                            : "sliding_attention");
+  }
+}
+
+// MoEConfig, whose experts are in all layers unless "layers" lists some.
+void name_experts(PlanYaml& yaml, Json& model) {
+  const std::string at = "model.model_config.moe_config.";
+  const bool has_shared = yaml.on(at + "enable_shared_expert");
+  model["model_type"] = has_shared ? "qwen2_moe" : "mixtral";
+  model.erase("moe_config");
+  model[has_shared ? "num_experts" : "num_local_experts"] = yaml.integer(at + "num_experts", 8);
+  model["num_experts_per_tok"] = yaml.integer(at + "top_k", 2);
+  model[has_shared ? "moe_intermediate_size" : "intermediate_size"] =
+      yaml.integer(at + "moe_intermediate_size", 1408);
+  if (has_shared)
+    model["shared_expert_intermediate_size"] = yaml.integer(at + "shared_expert_intermediate_size", 5632);
+  yaml.find(at + "router_aux_loss_coef");
+  yaml.ignore_unless(at + "token_dispatcher_type", "alltoall", "tokens are counted as an all-to-all");
+  if (const Json* layers = yaml.find(at + "layers"); layers != nullptr && *layers != Json::array({-1}))
+    yaml.note(at + "layers", "is ignored: experts are counted in every layer");
+  if (model.value("attention_bias", Json()) == true && !has_shared)
+    yaml.note("model.model_config.attention_bias", "is ignored beside experts: no bias is counted");
+}
+
+// Qwen2Config: biases of queries, keys and values alone.
+void name_as_qwen2(PlanYaml& yaml, const Json& config, Json& model) {
+  const bool has_bias = config.value("attention_bias", Json()) == true;
+  if (model.contains("moe_config"))
+    name_experts(yaml, model);
+  else if (has_bias)
+    model["model_type"] = "qwen2";
+  const bool has_windows = model.contains("sliding_window") || model.contains("no_rope_layer");
+  if (has_windows && (has_bias || model.contains("num_experts_per_tok")))
+    yaml.note(
+        "model.model_config." +
+            std::string(config.contains("sliding_window_size") ? "sliding_window_size" : "no_rope_layer"),
+        "is ignored beside attention_bias or experts: attention is counted over the whole sequence");
+  else if (has_windows)
+    return name_windows(config, model);
+  for (const char* key : {"sliding_window", "no_rope_layer"}) model.erase(key);
 }
 
 // nanotron's names of the parts of its Llama (nanotron/config/models_config.py).
@@ -87,9 +160,12 @@ Json model_of_nanotron(PlanYaml& yaml, std::int64_t tp) {
       named[key] = value;
   }
   if (model.contains("model_type")) return model;
-  named["model_type"] =
-      named.contains("num_local_experts") || named.contains("moe_config") ? "mixtral" : "llama";
-  if (model.value("is_starcoder2_config", Json()) == true) name_as_starcoder2(model, named);
+  rename(named, "sliding_window_size", "sliding_window");
+  named["model_type"] = named.contains("num_local_experts") ? "mixtral" : "llama";
+  if (model.value("is_starcoder2_config", Json()) == true)
+    name_as_starcoder2(model, named);
+  else
+    name_as_qwen2(yaml, model, named);
   if (named.contains("vocab_size") && named["vocab_size"].is_number_integer() && unit > 1 &&
       named["vocab_size"] > 0 && named["vocab_size"] < (1 << 30))
     named["vocab_size"] = (named["vocab_size"].get<std::int64_t>() + unit - 1) / unit * unit;
@@ -117,7 +193,7 @@ Imported import_nanotron(const YamlText& yaml, const std::string& file, const Im
   if (const std::int64_t ep = degree("expert_parallel_size"); ep > 1) plan["ep"] = ep;
   from.write_gpus(dp * tp * pp * cp);
   const std::string engine = from.text("parallelism.pp_engine");
-  if (pp > 1) plan["schedule"] = engine == "afab" ? "gpipe" : "1f1b";
+  if (pp > 1) plan["schedule"] = engine == "afab" || engine.empty() ? "gpipe" : "1f1b";
   plan["sequence_parallel"] = from.text("parallelism.tp_mode") == "REDUCE_SCATTER" && tp > 1;
   if (from.on("parallelism.tp_linear_async_communication") && tp > 1)
     from.note("parallelism.tp_linear_async_communication",

@@ -30,21 +30,6 @@ const std::map<std::string, std::string>& presets() {
   return names;
 }
 
-const std::map<std::string, std::string>& schedules() {
-  static const std::map<std::string, std::string> names = {{"GPipe", "gpipe"},
-                                                           {"1F1B", "1f1b"},
-                                                           {"Interleaved1F1B", "interleaved-1f1b"},
-                                                           {"FlexibleInterleaved1F1B", "interleaved-1f1b"},
-                                                           {"InterleavedZeroBubble", "interleaved-1f1b"},
-                                                           {"gpipe", "gpipe"},
-                                                           {"1f1b", "1f1b"},
-                                                           {"interleaved_1f1b", "interleaved-1f1b"},
-                                                           {"flexible_interleaved_1f1b", "interleaved-1f1b"},
-                                                           {"ZBVZeroBubble", "zb-v"},
-                                                           {"DualPipeV", "dualpipe-v"}};
-  return names;
-}
-
 class TorchtitanReader {
  public:
   // `file`: as the user wrote it, for the list of its options.
@@ -145,9 +130,15 @@ class TorchtitanReader {
         old.value("fp8_linear") != Json(""))
       plan_["precision"] = "fp8";  // to August 2024
     if (plan_["precision"] != "fp8" || plan_.contains("fp8_scaling")) return;
+    // Releases of 2024 left the output layer out by themselves.
+    bool keeps_output = from.has("enable_float8_linear") || old.has("fp8_linear");
     for (const Json& each : from.has("filter_fqns") ? from.value("filter_fqns") : Json::array())
-      if (each != "output" && each != "lm_head")
+      if (each == "output" || each == "lm_head")
+        keeps_output = true;
+      else
         stay_in_bf16_.push_back(each.is_string() ? each.get<std::string>() : each.dump());
+    if (!keeps_output)
+      note("\"filter_fqns\" leaves the output layer in FP8: its GEMMs are counted in bf16, which is slower");
     if (!stay_in_bf16_.empty())
       note(fmt::format("\"filter_fqns\" {} is ignored: all linear layers but the output are counted in FP8",
                        join(stay_in_bf16_)));
@@ -240,14 +231,9 @@ class TorchtitanReader {
     if (from.has("pipeline_parallel_schedule_csv") && !from.text("pipeline_parallel_schedule_csv").empty()) {
       plan_["schedule"] = from.text("pipeline_parallel_schedule_csv");
     } else {
-      const std::string name = from.text_or("pipeline_parallel_schedule", "1F1B");
-      std::vector<std::string> known;
-      for (const auto& entry : schedules()) known.push_back(entry.first);
-      if (!schedules().contains(name))
-        from.fail("pipeline_parallel_schedule", "is not a supported schedule", "found \"" + name + "\"",
-                  nearest_name(name, known).empty() ? join(known) : nearest_name(name, known));
-      plan_["schedule"] = schedules().at(name);
-      if (name == "InterleavedZeroBubble")
+      const TorchtitanSchedule known = torchtitan_schedule(from);
+      plan_["schedule"] = known.schedule;
+      if (known.name == "InterleavedZeroBubble")
         note(
             "\"parallelism/pipeline_parallel_schedule\" InterleavedZeroBubble is modelled as "
             "Interleaved1F1B: its "
@@ -257,6 +243,9 @@ class TorchtitanReader {
     microbatch_ = degree(from, "pipeline_parallel_microbatch_size");
     const JsonReader old = section("experimental");
     microbatches_ = old.integer_or("pipeline_parallel_microbatches", 0, 0, kMaxDegree);  // to early 2025
+    const bool is_old = old.has("pipeline_parallel_degree") && !from.has("pipeline_parallel_microbatch_size");
+    if (is_old && microbatches_ == 0)  // one for each stage (torchtitan/parallelisms/pipelining_utils.py)
+      microbatches_ = pp_ * plan_.value("vpp", std::int64_t{1});
     read_.insert({"pipeline_parallel_microbatch_size", "pipeline_parallel_schedule",
                   "pipeline_parallel_schedule_csv"});
   }

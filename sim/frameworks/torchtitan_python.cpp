@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <sstream>
+#include <string_view>
 #include <set>
 
 #include "base/error.h"
@@ -18,8 +20,21 @@ std::int64_t whole(const Json& section, const char* key, std::int64_t fallback) 
              : fallback;
 }
 
-// "torchtitan/models/llama3/config_registry.py", or the beginning of the function's name.
-std::string network_of(const std::string& file, const ImportRequest& request) {
+// "qwen3" of a line "from torchtitan.models.qwen3 import model_registry"; "" where there is none.
+std::string imported_network(const std::string& text) {
+  constexpr std::string_view kModels = "from torchtitan.models.";
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kModels) || line.find("model_registry") == std::string::npos) continue;
+    const std::string name = line.substr(kModels.size());
+    return name.substr(0, name.find_first_of(" ."));
+  }
+  return "";
+}
+
+// Of an import, of "torchtitan/models/llama3/config_registry.py", or the beginning of the function's name.
+std::string network_of(const std::string& text, const std::string& file, const ImportRequest& request) {
+  if (const std::string imported = imported_network(text); !imported.empty()) return imported;
   const std::size_t end = file.find_last_of('/');
   const std::size_t begin =
       end == std::string::npos || end == 0 ? std::string::npos : file.find_last_of('/', end - 1);
@@ -290,7 +305,7 @@ class Registry {
 Imported import_torchtitan_python(const std::string& text, const std::string& file,
                                   const ImportRequest& request, std::int64_t layers) {
   const PythonResult found = python_configuration(text, file, request);
-  Registry registry(found.json, network_of(file, request), file);
+  Registry registry(found.json, network_of(text, file, request), file);
   Json sections = registry.sections();
   std::vector<std::string> notes = found.notes, dropped;
   notes.insert(notes.end(), registry.notes.begin(), registry.notes.end());

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+
+#include "base/names.h"
 
 namespace rehearse {
 
@@ -18,7 +21,34 @@ std::int64_t layers_among(const Json& modules) {
   });
 }
 
+// torch/distributed/pipelining/schedules.py. Names with "_" are those of 2024.
+const std::map<std::string, std::string>& schedules() {
+  static const std::map<std::string, std::string> names = {{"GPipe", "gpipe"},
+                                                           {"1F1B", "1f1b"},
+                                                           {"Interleaved1F1B", "interleaved-1f1b"},
+                                                           {"FlexibleInterleaved1F1B", "interleaved-1f1b"},
+                                                           {"InterleavedZeroBubble", "interleaved-1f1b"},
+                                                           {"interleaved_1f1b", "interleaved-1f1b"},
+                                                           {"flexible_interleaved_1f1b", "interleaved-1f1b"},
+                                                           {"ZBVZeroBubble", "zb-v"},
+                                                           {"DualPipeV", "dualpipe-v"}};
+  return names;
+}
+
 }  // namespace
+
+TorchtitanSchedule torchtitan_schedule(const JsonReader& parallelism) {
+  const char* const key = "pipeline_parallel_schedule";
+  const std::string said = parallelism.text_or(key, "1F1B");
+  std::vector<std::string> known;
+  for (const auto& [name, schedule] : schedules()) {
+    if (in_lower_case(name) == in_lower_case(said)) return {name, schedule};
+    known.push_back(name);
+  }
+  const std::string near = nearest_name(said, known);
+  parallelism.fail(key, "is not a supported schedule", "found \"" + said + "\"",
+                   near.empty() ? join(known) : near);
+}
 
 TorchtitanStages torchtitan_modules(const JsonReader& parallelism, std::int64_t ranks) {
   const Json& stages = parallelism.value(kModules);

@@ -2,11 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/json_reader.h"
 
 namespace rehearse {
+
+struct TorchtitanSchedule {
+  std::string name;      // as PyTorch spells it
+  std::string schedule;  // ours
+};
+
+// pipeline_parallel_schedule of [parallelism]. PyTorch ignores its case
+// (torch/distributed/pipelining/schedules.py, get_schedule_class). InputError for another name.
+TorchtitanSchedule torchtitan_schedule(const JsonReader& parallelism);
 
 struct TorchtitanStages {
   std::int64_t chunks = 1;           // of a pipeline rank

@@ -199,8 +199,20 @@ void add_frozen(PlanYaml& from, bool is_factory, Json& plan) {
   if (from.on("freeze_multi_modal_projector", is_factory) || all) plan["freeze_projector"] = true;
 }
 
-void add_precision_of_trainer(PlanYaml& from, bool is_axolotl, Json& plan) {
-  const std::string wide = from.text("bf16"), half = from.text("fp16"), loaded = type_of_weights(from);
+// bf16 by default: trl/trainer/base_config.py, and axolotl's schema, whose "auto" takes it on GPUs that have
+// it. LLaMA-Factory keeps transformers' fp32.
+std::string default_of_bf16(PlanYaml& from, bool is_axolotl, bool is_factory, const std::string& half) {
+  const bool is_said = from.find("bf16") || half == "true" || from.on("bfloat16") || from.on("float16");
+  if (is_said || is_factory) return from.text("bf16");
+  if (!from.is_over("/plan/precision"))
+    from.imported.notes.push_back(fmt::format("bf16 is not given: the default of {}, bf16, is counted",
+                                              is_axolotl ? "axolotl" : "TRL"));
+  return is_axolotl ? "auto" : "true";
+}
+
+void add_precision_of_trainer(PlanYaml& from, bool is_axolotl, bool is_factory, Json& plan) {
+  const std::string half = from.text("fp16"), loaded = type_of_weights(from);
+  const std::string wide = default_of_bf16(from, is_axolotl, is_factory, half);
   const bool mixed = wide == "true" || half == "true";
   const bool pure = from.on("pure_bf16") || from.on("bfloat16") || from.on("float16") ||
                     (loaded == "bfloat16" && (!mixed || (plan["zero"] == 0 && !from.is_over("/plan/zero"))));
@@ -223,13 +235,14 @@ void add_precision_of_trainer(PlanYaml& from, bool is_axolotl, Json& plan) {
   add_autocast(plan);
 }
 
-void add_recompute(PlanYaml& from, bool is_factory, Json& plan) {
+// LLaMA-Factory and TRL (trl/trainer/base_config.py) recompute by default.
+void add_recompute(PlanYaml& from, bool is_axolotl, Json& plan) {
   const bool by_fsdp =
       from.on("fsdp_config.activation_checkpointing") || from.on("fsdp_config.fsdp_activation_checkpointing");
   // axolotl's "offload" and "unsloth" are ways to do it.
   const std::string checkpointing = from.text("gradient_checkpointing");
   const bool off = from.on("disable_gradient_checkpointing");
-  const bool again = (checkpointing.empty() ? is_factory : checkpointing != "false") && !off;
+  const bool again = (checkpointing.empty() ? !is_axolotl : checkpointing != "false") && !off;
   if (!checkpointing.empty() && checkpointing != "false" && checkpointing != "true")
     from.note("gradient_checkpointing", checkpointing + " is approximated: inputs of layers stay on the GPU");
   plan["recompute"] = again || by_fsdp ? "full" : "none";
@@ -276,7 +289,10 @@ void add_degrees(PlanYaml& from, Json& plan) {
                                                          {"expert_parallel_size", "ep"}};
   for (const auto& [key, field] : degrees)
     if (const std::int64_t degree = from.integer(key, 1); degree > 1) plan[field] = degree;
-  const std::int64_t shard = from.integer("dp_shard_size", 1), copies = from.integer("dp_replicate_size", 1);
+  const std::int64_t copies = from.integer("dp_replicate_size", 1);
+  // accelerate's mesh dp_shard_cp
+  const std::int64_t shard = std::min<std::int64_t>(from.integer("dp_shard_size", 1), 1 << 20) *
+                             std::min<std::int64_t>(from.integer("context_parallel_size", 1), 1 << 20);
   if (copies > 1 && shard > 1) plan["zero_shard"] = shard;
 }
 
@@ -315,13 +331,19 @@ bool is_trainer(const Json& yaml) {
   if (!yaml.is_object()) return false;
   const bool names_model = yaml.contains("model_name_or_path") || yaml.contains("base_model");
   return names_model && (yaml.contains("per_device_train_batch_size") || yaml.contains("micro_batch_size") ||
-                         yaml.contains("gradient_accumulation_steps") || yaml.contains("learning_rate"));
+                         yaml.contains("gradient_accumulation_steps") || yaml.contains("learning_rate") ||
+                         yaml.contains("finetuning_type"));
 }
 
 Imported import_trainer(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
   PlanYaml from(yaml, file, request);
   const bool is_axolotl = yaml.json.contains("base_model");
   const bool is_factory = yaml.json.contains("finetuning_type") || yaml.json.contains("template");
+  for (const char* key : {"tensor_model_parallel_size", "pipeline_model_parallel_size"})
+    if (yaml.json.contains(key))
+      throw InputError(
+          {file, from.place(key), "runs Megatron core by MCore Adapter, which is not read", "",
+           "the same settings as flags: rehearse simulate --framework megatron-core --tp N --pp N ..."});
   Json plan = {{"framework", "fsdp"}, {"zero", 0}};
   std::string settings = from.text("deepspeed");
   if (settings == "false") settings.clear();
@@ -333,8 +355,8 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
     add_degrees(from, plan);
   }
   add_batch_of_trainer(from, is_axolotl, is_factory, plan);
-  add_precision_of_trainer(from, is_axolotl, plan);
-  add_recompute(from, is_factory, plan);
+  add_precision_of_trainer(from, is_axolotl, is_factory, plan);
+  add_recompute(from, is_axolotl, plan);
   add_kernels_of_trainer(from, is_factory, plan);
   add_optimizer(from, is_factory, plan);
   add_frozen(from, is_factory, plan);
@@ -357,6 +379,10 @@ std::string unread_program(const Json& yaml) {
     const char* program;
   };
   static constexpr std::array kSigns = {Sign{"max_duration", "OLMo"},
+                                        Sign{"pipe-parallel-size", "GPT-NeoX"},
+                                        Sign{"pipe_parallel_size", "GPT-NeoX"},
+                                        Sign{"model-parallel-size", "GPT-NeoX"},
+                                        Sign{"student_overrides", "MaxText's distillation"},
                                         Sign{"recipe", "NeMo-Automodel or torchtune"},
                                         Sign{"_component_", "torchtune"}};
   if (!yaml.is_object()) return "";

@@ -35,18 +35,27 @@ constexpr std::array<std::string_view, 22> kNoCost = {"_name_or_path",
                                                       "use_cache",
                                                       "output_attentions"};
 
+bool is_free(const std::string& key) {
+  return key.starts_with('_') || std::ranges::find(kNoCost, key) != kNoCost.end();
+}
+
 std::string listed(const std::vector<std::string>& keys) {
   return keys.empty() ? "none" : fmt::format("{}", fmt::join(keys, ", "));
 }
 
 }  // namespace
 
+std::vector<std::string> unread_keys(const JsonReader& file, const FamilyConfig& config) {
+  std::vector<std::string> unread;
+  for (const auto& [key, value] : file.json().items())
+    if (!is_free(key) && !config.file().asked().contains(key)) unread.push_back(key);
+  return unread;
+}
+
 std::string keys_read_as(const JsonReader& file, const FamilyConfig& config) {
-  std::vector<std::string> used, ignored, missing;
-  for (const auto& [key, value] : file.json().items()) {
-    if (key.starts_with('_') || std::ranges::find(kNoCost, key) != kNoCost.end()) continue;
-    (config.file().asked().contains(key) ? used : ignored).push_back(key);
-  }
+  std::vector<std::string> used, missing;
+  for (const auto& [key, value] : file.json().items())
+    if (!is_free(key) && config.file().asked().contains(key)) used.push_back(key);
   const auto note_missing = [&](const Json& parts) {
     for (const auto& [part, value] : parts.items()) {
       const std::string key = config.name(part);
@@ -61,7 +70,7 @@ std::string keys_read_as(const JsonReader& file, const FamilyConfig& config) {
   return fmt::format(
       "read as {}. Keys used: {}. Keys ignored: {}. Keys missing, for which the class's own "
       "values stand: {}",
-      config.family().model_type, listed(used), listed(ignored), listed(missing));
+      config.family().model_type, listed(used), listed(unread_keys(file, config)), listed(missing));
 }
 
 }  // namespace rehearse

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/family.h"
 
 namespace rehearse {
+
+// Keys of `file` that nothing read, but for those without cost.
+std::vector<std::string> unread_keys(const JsonReader& file, const FamilyConfig& config);
 
 // One sentence each about the keys of `file`: those that were used, those that nothing read, and those that
 // the family needs and the file lacks.

@@ -44,7 +44,7 @@ void set_shapes(Model& model, const std::vector<LayerShape>& of_layers);
 // A list with 1 or 0 for each layer.
 std::string listed_marks(const FamilyConfig& config, const std::string& part, std::int64_t layers);
 
-StateSpace state_space_of(const FamilyConfig& config);
+StateSpace state_space_of(const FamilyConfig& config, std::int64_t default_heads = 0);
 
 // Layers with rotary positions.
 void read_rotary(const FamilyConfig& config, Model& model);

@@ -149,6 +149,13 @@ Model read_inline_model(const Json& json, const std::string& file, const std::st
   return model;
 }
 
+std::vector<std::string> unread_keys(const Json& json, const std::string& file) {
+  const JsonReader text = text_part(JsonReader(json, file, ""));
+  const FamilyConfig config(text, family_of(text));
+  read_parts(config);
+  return unread_keys(text, config);
+}
+
 std::vector<std::string> model_names() {
   return data_names(kFolder);
 }

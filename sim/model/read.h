@@ -20,6 +20,9 @@ Model read_model(const std::string& name_or_path, const std::string& as = "");
 // of megatron_gpt are errors: all its keys are this program's.
 Model read_inline_model(const Json& config, const std::string& file, const std::string& pointer);
 
+// Keys of a configuration that its model type does not read, but for those without cost.
+std::vector<std::string> unread_keys(const Json& config, const std::string& file);
+
 std::vector<std::string> model_names();
 
 // The file that read_model() reads for this name. InputError where there is none.

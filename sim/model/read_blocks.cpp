@@ -8,9 +8,10 @@
 
 namespace rehearse {
 
-StateSpace state_space_of(const FamilyConfig& config) {
+StateSpace state_space_of(const FamilyConfig& config, std::int64_t default_heads) {
   StateSpace space;
-  space.heads = config.integer("mamba_n_heads", 1, bounds::kHeads);
+  const bool is_open = default_heads > 0 && !config.has("mamba_n_heads");
+  space.heads = is_open ? default_heads : config.integer("mamba_n_heads", 1, bounds::kHeads);
   space.head_dim = config.integer("mamba_d_head", 1, bounds::kHeadDim);
   space.groups = config.integer_or("mamba_n_groups", 1, 1, bounds::kHeads);
   space.state = config.integer("mamba_d_state", 1, bounds::kState);
@@ -50,6 +51,23 @@ std::string mixers(const FamilyConfig& config, std::int64_t layers) {
 
 }  // namespace
 
+// transformers (Mamba2Config) refuses heads that do not fill the expanded width. Other programs leave the
+// heads out of the file, and take as many as fill it.
+StateSpace expanded_state_space(const FamilyConfig& config, Model& model) {
+  constexpr std::int64_t kDefaultHeads = 128;
+  StateSpace space = state_space_of(config, kDefaultHeads);
+  const std::int64_t width = model.hidden * config.integer_or("mamba_expand", 2, 1, 64);
+  if (space.heads * space.head_dim == width) return space;
+  const std::int64_t fitting = std::clamp<std::int64_t>(width / space.head_dim, 1, bounds::kHeads);
+  if (config.has("mamba_n_heads") || fitting * space.head_dim != width)
+    config.fail("mamba_n_heads", fmt::format("heads of {} must fill the width of {}", space.head_dim, width),
+                fmt::format("{} heads", space.heads), std::to_string(fitting));
+  space.heads = fitting;
+  model.warnings.push_back(fmt::format("{} is not given: {} heads fill the width of {}",
+                                       config.name("mamba_n_heads"), fitting, width));
+  return space;
+}
+
 void read_blocks(const FamilyConfig& config, Model& model) {
   if (config.boolean("mamba_beside_attention")) {
     model.mamba_beside_attention = true;
@@ -60,7 +78,7 @@ void read_blocks(const FamilyConfig& config, Model& model) {
   }
   if (config.boolean("mixers_alone")) {
     model.pattern.assign(static_cast<std::size_t>(model.layers), 'M');
-    if (!model.recurrence) model.state_space = state_space_of(config);
+    if (!model.recurrence) model.state_space = expanded_state_space(config, model);
     if (config.file().boolean_or("use_bias", false)) model.not_modelled.emplace_back("use_bias");
     return;
   }

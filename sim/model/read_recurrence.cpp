@@ -60,6 +60,8 @@ std::int64_t step_rank(const FamilyConfig& config, const Model& model) {
 Recurrence selective_scan(const FamilyConfig& config, const Model& model) {
   Recurrence of{RecurrenceKind::selective_scan, 1, 0, 0, 1};
   of.value_heads = model.hidden * config.integer_or("mamba_expand", 2, 1, 64);
+  if (config.boolean("mixers_alone"))  // MambaConfig: a width that the file states replaces the expanded one
+    of.value_heads = config.file().integer_or("intermediate_size", of.value_heads, 1, bounds::kHidden);
   of.key_head_dim = config.integer_or("mamba_d_state", 16, 1, bounds::kState);
   of.convolution = config.integer_or("mamba_d_conv", 4, 1, bounds::kConvolution);
   of.step_rank = step_rank(config, model);

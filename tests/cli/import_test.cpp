@@ -48,6 +48,20 @@ TEST(Import, WhatComesOutOfEachFrameworkCanBeSimulated) {
   EXPECT_EQ(simulated(out)["plan"]["micro_batch"], 1) << "a flag beats the file";
 }
 
+TEST(Import, NamesKeysThatTheNetworkDoesNotHave) {
+  const std::string file = temporary_file(
+      "nano.yaml",
+      "parallelism: {dp: 8, tp: 1, pp: 1}\ntokens: {micro_batch_size: 1, sequence_length: 512}\n"
+      "model: {model_config: {hidden_size: 64, num_hidden_layers: 2, num_attention_heads: 4, vocab_size: "
+      "512,\n"
+      "  intermediate_size: 256, my_mixer: {kind: fast}, my_window: 128}}\n");
+  const Outcome run = run_program("import " + file + " --cluster dgx-h100 --json");
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("unknown, and ignored with unknown effect: "
+                                 "model.model_config.my_mixer.kind, model.model_config.my_window"));
+  EXPECT_EQ(run_program("import " + file + " --cluster dgx-h100 --strict").exit_code, 2);
+}
+
 // Out as launch lines and in again: the same plan.
 TEST(Import, TakesWhatExportWrites) {
   const std::string scenario = "scenarios/llama3-70b-512-h100.json", out = new_file("again.json");

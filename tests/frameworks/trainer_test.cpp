@@ -59,7 +59,7 @@ TEST(ImportTrainer, NamesWhatItDoesNotCount) {
   EXPECT_THAT(axolotl("optimizer: adamw_bnb_8bit\n").notes, Contains(HasSubstr("moments in 8 bits")));
   EXPECT_THAT(axolotl("optimizer: adamw_torch_fused\n").notes, Not(Contains(HasSubstr("adamw"))));
   EXPECT_EQ(axolotl("optimizer: adamw_torch_fused\n").scenario["plan"]["fused_adam"], true);
-  EXPECT_THAT(axolotl("tf32: true\n").notes, Contains(HasSubstr("tf32 is approximated")));
+  EXPECT_THAT(axolotl("bf16: false\ntf32: true\n").notes, Contains(HasSubstr("tf32 is approximated")));
   EXPECT_THAT(axolotl("load_in_4bit: true\n").notes, Contains(HasSubstr("load_in_4bit true is ignored")));
   EXPECT_THAT(axolotl("liger_layer_norm: true\n").notes,
               Contains(HasSubstr("liger_layer_norm true is ignored")));

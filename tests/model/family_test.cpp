@@ -28,6 +28,33 @@ TEST(Llama, SmallestConfigIsEnough) {
   EXPECT_TRUE(model.gated_mlp);
 }
 
+Json mamba2_config() {
+  return {{"model_type", "mamba2"}, {"hidden_size", 1024}, {"num_hidden_layers", 4},
+          {"vocab_size", 32000},    {"expand", 2},         {"head_dim", 64},
+          {"state_size", 128},      {"n_groups", 1}};
+}
+
+// transformers, Mamba2Config: hidden_size x expand = num_heads x head_dim. Its default of 128 heads fits
+// 4096.
+TEST(Mamba2, HeadsFillTheExpandedWidth) {
+  const Model model = read_config(mamba2_config());
+  EXPECT_EQ(model.state_space->heads, 32);
+  EXPECT_THAT(model.warnings, Contains(testing::HasSubstr("32 heads fill the width of 2048")));
+  Json said = mamba2_config();
+  said["num_heads"] = 32;
+  EXPECT_THAT(read_config(said).warnings, IsEmpty());
+  said["num_heads"] = 16;
+  EXPECT_THAT(complaint(said.dump()), testing::HasSubstr("must fill the width of 2048"));
+}
+
+// transformers, MambaConfig: the width is a plain key, which a file may set.
+TEST(Mamba, AStatedWidthReplacesTheExpandedOne) {
+  Json config = {{"model_type", "mamba"}, {"hidden_size", 64}, {"num_hidden_layers", 2}, {"vocab_size", 512}};
+  EXPECT_EQ(read_config(config).recurrence->value_heads, 128);
+  config["intermediate_size"] = 192;
+  EXPECT_EQ(read_config(config).recurrence->value_heads, 192);
+}
+
 TEST(Llama, NullOrAbsentKvHeadsMeanAllHeads) {
   Json config = llama_config();
   config["num_key_value_heads"] = nullptr;

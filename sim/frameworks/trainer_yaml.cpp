@@ -236,13 +236,16 @@ void add_precision_of_trainer(PlanYaml& from, bool is_axolotl, bool is_factory, 
 }
 
 // LLaMA-Factory and TRL (trl/trainer/base_config.py) recompute by default.
-void add_recompute(PlanYaml& from, bool is_axolotl, Json& plan) {
+void add_recompute(PlanYaml& from, bool is_axolotl, bool is_factory, Json& plan) {
   const bool by_fsdp =
       from.on("fsdp_config.activation_checkpointing") || from.on("fsdp_config.fsdp_activation_checkpointing");
   // axolotl's "offload" and "unsloth" are ways to do it.
   const std::string checkpointing = from.text("gradient_checkpointing");
   const bool off = from.on("disable_gradient_checkpointing");
   const bool again = (checkpointing.empty() ? !is_axolotl : checkpointing != "false") && !off;
+  if (checkpointing.empty() && again && !is_factory && !from.is_over("/plan/recompute"))
+    from.imported.notes.emplace_back(
+        "gradient_checkpointing is not given: the default of TRL, true, is counted");
   if (!checkpointing.empty() && checkpointing != "false" && checkpointing != "true")
     from.note("gradient_checkpointing", checkpointing + " is approximated: inputs of layers stay on the GPU");
   plan["recompute"] = again || by_fsdp ? "full" : "none";
@@ -356,7 +359,7 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
   }
   add_batch_of_trainer(from, is_axolotl, is_factory, plan);
   add_precision_of_trainer(from, is_axolotl, is_factory, plan);
-  add_recompute(from, is_axolotl, plan);
+  add_recompute(from, is_axolotl, is_factory, plan);
   add_kernels_of_trainer(from, is_factory, plan);
   add_optimizer(from, is_factory, plan);
   add_frozen(from, is_factory, plan);

@@ -152,7 +152,7 @@ Model read_inline_model(const Json& json, const std::string& file, const std::st
 std::vector<std::string> unread_keys(const Json& json, const std::string& file) {
   const JsonReader text = text_part(JsonReader(json, file, ""));
   const FamilyConfig config(text, family_of(text));
-  read_parts(config);
+  read_config_of(config, "model", json);
   return unread_keys(text, config);
 }
 

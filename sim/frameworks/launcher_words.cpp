@@ -36,8 +36,14 @@ ScriptFlag* flag_named(const std::string& name, ScriptFlags& found) {
 // The words of the launcher.
 class Launcher {
  public:
-  Launcher(const ShellCommand& command, std::size_t program)
-      : words_(command.words.begin(), command.words.begin() + static_cast<std::ptrdiff_t>(program)) {}
+  // Where no Python file is the program, Python's module is.
+  Launcher(const ShellCommand& command, std::size_t program) {
+    for (const ShellWord& word : command.words) {
+      if (program > 0 && words_.size() == program) break;
+      words_.push_back(word);
+      if (program == 0 && last_step(word.text).starts_with("python")) break;
+    }
+  }
 
   // The word behind the program of that name, as all those behind it.
   std::size_t find(std::initializer_list<const char*> names) const {

@@ -87,29 +87,47 @@ void set(YamlText& settings, const std::string& path, const std::string& value) 
   settings.lines.erase(pointer);  // which would be one of the file
 }
 
-// "--name value", "--name=value" and "--name" behind the launcher. The last two words of primus-cli's own
-// command are "train pretrain".
+// "--name value", "--name=value", "name=value" and "--name" behind the launcher. Names with dots are those of
+// sections.
 void add_words(const std::vector<ShellWord>& words, std::size_t begin, const std::string& file,
-               YamlText& settings) {
-  const std::string overrides = overrides_of(settings.json);
+               PrimusScript& found) {
+  const std::string overrides = overrides_of(found.settings.json);
   const auto is_name = [](const std::string& word) { return word.starts_with("--") && word.size() > 2; };
   for (std::size_t i = begin; i < words.size(); ++i) {
     const ShellWord& word = words[i];
-    if (!is_name(word.text)) continue;
+    const std::size_t equals = word.text.find('=');
+    if (!is_name(word.text) && equals == std::string::npos) continue;
     if (word.branch)
       throw InputError({file, fmt::format("line {}", word.line),
                         "has a setting in a branch whose condition the text does not decide", word.text,
                         words_that_decide(word.branch->condition, file)});
-    const std::size_t equals = word.text.find('=');
-    std::string name = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);
+    std::string name = word.text.substr(0, equals);
+    name.erase(0, name.find_first_not_of('-'));
     std::ranges::replace(name, '-', '_');
     std::string value = equals == std::string::npos ? "true" : word.text.substr(equals + 1);
     if (equals == std::string::npos && i + 1 < words.size() && !is_name(words[i + 1].text))
       value = words[++i].text;
-    if (name.empty() || name.find_first_of("./$") != std::string::npos || name == "config" || name == "exp")
-      continue;
-    set(settings, overrides + name, value);
+    if (name == "config" || name == "exp") continue;
+    if (name.empty() || name.find_first_of("/$") != std::string::npos)
+      found.notes.push_back(
+          fmt::format("line {}: {} is ignored: it is no setting", word.line, word.text.substr(0, 100)));
+    else
+      set(found.settings, overrides + name, value);
   }
+}
+
+// `primus-cli slurm srun -N 4 -- train ...`: the nodes of srun, else of the job around it. "" where neither
+// states them.
+std::string nodes_of_slurm(const std::vector<ShellWord>& words, std::size_t launcher, std::size_t begin,
+                           const std::string& script) {
+  std::vector<std::string> texts;
+  for (std::size_t i = launcher + 1; i < begin; ++i) texts.push_back(words[i].text);
+  if (std::ranges::find(texts, "slurm") == texts.end()) return "";
+  SlurmJob unsaid = slurm_job(script);
+  if (unsaid.line == 0) unsaid.nodes = 0;
+  const SlurmJob step = slurm_step(unsaid, texts, words[launcher].line);
+  if (!step.open_nodes.empty()) return step.open_nodes;
+  return step.nodes > 0 ? std::to_string(step.nodes) : "";
 }
 
 }  // namespace
@@ -163,10 +181,11 @@ PrimusScript primus_script(const std::string& script, const std::string& file, c
          fmt::format("rehearse import {} --source {}, or rehearse import {}", file, name, name)});
   found.settings = read_yaml(given->second, name);
   if (!found.settings.json.is_object()) found.settings.json = Json::object();
-  add_words(words, begin, file, found.settings);
+  add_words(words, begin, file, found);
   const std::string overrides = overrides_of(found.settings.json);
-  const std::string nodes = variable("NNODES", run, *command, words),
-                    gpus = variable("GPUS_PER_NODE", run, *command, words);
+  std::string nodes = nodes_of_slurm(words, launcher, begin, script);
+  if (nodes.empty()) nodes = variable("NNODES", run, *command, words);
+  const std::string gpus = variable("GPUS_PER_NODE", run, *command, words);
   set(found.settings, overrides + "nnodes", nodes.empty() ? "1" : nodes);  // the launcher's defaults
   set(found.settings, overrides + "nproc_per_node", gpus.empty() ? "8" : gpus);
   for (const auto& [variable, value] : run.variables)

@@ -120,7 +120,7 @@ SlurmJob slurm_step(const SlurmJob& job, const std::vector<std::string>& words, 
   if (said.gpus_per_node > 0) step.gpus_per_node = said.gpus_per_node;
   if (said.gpus > 0) step.gpus = said.gpus, step.gpus_per_node = 0;
   if (said.tasks_per_node > 1) step.gpus_per_node = step.tasks_per_node = said.tasks_per_node;
-  if (said.tasks > step.nodes && said.tasks_per_node == 0) {
+  if (said.tasks > std::max(1L, step.nodes) && said.tasks_per_node == 0) {
     step.open_nodes.clear();
     step.nodes = 1;
     step.gpus_per_node = said.tasks;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -14,7 +16,16 @@ namespace rehearse {
 namespace {
 
 // Parts of the names that NeMo 1 gives to networks (examples/nlp/language_modeling/conf).
-constexpr std::array kOthers = {"bert", "t5", "retro", "ul2", "griffin", "megatron_t0"};
+constexpr std::array kOthers = {"bert", "t5", "mt5", "retro", "ul2", "griffin", "t0"};
+
+// Short names begin a word: "gpt5b" is no T5.
+bool names(const std::string& name, std::string_view part) {
+  constexpr std::size_t kShort = 3;
+  for (std::size_t at = name.find(part); at != std::string::npos; at = name.find(part, at + 1))
+    if (part.size() > kShort || at == 0 || std::isalnum(static_cast<unsigned char>(name[at - 1])) == 0)
+      return true;
+  return false;
+}
 
 std::string text_at(const Json& yaml, const char* path) {
   const Json* const value = at_path(yaml, path);
@@ -43,8 +54,7 @@ void refuse_other_networks(const Json& yaml, const std::string& file) {
     refuse(file, "encoder", rule);
   for (const char* key : {"name", "run.name", "run.model_train_name", "exp_manager.name"}) {
     const std::string name = in_lower_case(text_at(yaml, key));
-    if (std::ranges::any_of(kOthers,
-                            [&](const char* other) { return name.find(other) != std::string::npos; }))
+    if (std::ranges::any_of(kOthers, [&](const char* other) { return names(name, other); }))
       refuse(file, key, "is no decoder", "found \"" + name + "\"");
   }
 }

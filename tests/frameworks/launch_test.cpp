@@ -112,6 +112,20 @@ TEST(Primus, ReadsTheExperimentOfItsCommandLine) {
   EXPECT_EQ(plan("bash my/run_pretrain.sh " + kShape + "--seq-length 128")["seq"], 128) << "of no Primus";
 }
 
+TEST(Primus, CountsTheNodesOfSlurm) {
+  ImportRequest request;
+  request.shell.files["small.yaml"] = kPrimusExperiment;
+  const auto count = [&](const std::string& script) {
+    return read_launch("run.sh", script, request).scenario["gpus"].get<int>();
+  };
+  const std::string train = " -- train pretrain --config small.yaml seq_length=64\n";
+  EXPECT_EQ(count("primus-cli slurm srun -N 4" + train), 32);
+  EXPECT_EQ(count("primus-cli slurm sbatch --nodes=2 --time 1" + train), 16);
+  EXPECT_EQ(count("#SBATCH -N 3\nprimus-cli slurm srun" + train), 24);
+  EXPECT_EQ(count("GPUS_PER_NODE=4 NNODES=2 primus-cli direct" + train), 8);
+  EXPECT_EQ(count("primus-cli direct" + train), 8) << "the launcher's defaults";
+}
+
 TEST(Launchers, StateTheProcesses) {
   EXPECT_EQ(gpus_of("mpirun -np 16 -x A=1 python " + kPretrainCommand), 16);
   EXPECT_EQ(gpus_of("mpirun -np 2 bash start.sh " + kPretrainCommand), Json()) << "which starts more";
@@ -130,6 +144,7 @@ TEST(Launchers, TakeAPartOfABatchJob) {
   EXPECT_EQ(gpus_of(job + "srun python " + kPretrainCommand), 32);
   EXPECT_EQ(gpus_of(job + "srun -N 2 --ntasks-per-node=8 python " + kPretrainCommand), 16);
   EXPECT_EQ(gpus_of(job + "srun -N2 python " + kPretrainCommand), 16);
+  EXPECT_EQ(gpus_of(job + "srun -n 8 python -m a.b " + kShape + "--bf16"), 8);
   EXPECT_EQ(gpus_of(job + "srun -n 8 python " + kPretrainCommand), 8);
   EXPECT_EQ(gpus_of(job + "srun --ntasks=4 --ntasks-per-node=1 python " + kPretrainCommand), 32)
       << "one task on each node";

@@ -13,7 +13,8 @@ namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 30;   // tokens
+constexpr std::int64_t kMaxDegree = std::int64_t{1} << 20;  // products of three stay exact
 
 // OpenRLHF spells its options with underscores.
 constexpr std::array kOfSlime = {"--actor-num-nodes", "--actor-num-gpus-per-node", "--rollout-batch-size",
@@ -50,9 +51,8 @@ void add_sequence(const MegatronFlags& flags, Json& plan, std::vector<std::strin
     plan["seq"] = std::min(
         kMaxCount, flags.integer("--max-tokens-per-gpu") * flags.integer_or("--context-parallel-size", 1));
     notes.emplace_back(
-        "no length of a sample is given: a microbatch of --max-tokens-per-gpu is counted as one sequence, "
-        "and "
-        "--global-batch-size as that many of them; --seq and --gbs set both");
+        "no length of a sample is given: a microbatch of --max-tokens-per-gpu is counted as one sequence, as "
+        "is each of --global-batch-size; --seq and --gbs set both");
   } else {
     notes.emplace_back("no length of a sample is given: pass --seq");
   }
@@ -76,13 +76,15 @@ void add_dynamic_batch(const MegatronFlags& flags, const Json& scenario, Json& p
     if (!flags.has("--micro-batch-size")) plan["micro_batch"] = 1;
     return;
   }
-  const auto degree = [&](const char* name) { return std::max<std::int64_t>(1, flags.integer_or(name, 1)); };
+  const auto degree = [&](const char* name) {
+    return std::clamp<std::int64_t>(flags.integer_or(name, 1), 1, kMaxDegree);
+  };
   const std::int64_t cp = degree("--context-parallel-size");
   const std::int64_t seq =
       flags.is_over("/plan/seq") ? flags.integer_or("--seq-length", 1) : plan.value("seq", std::int64_t{0});
   if (seq < 1) return;
   std::int64_t samples =
-      std::clamp<std::int64_t>(flags.integer("--max-tokens-per-gpu") * cp / seq, 1, kMaxCount);
+      std::clamp<std::int64_t>(flags.integer("--max-tokens-per-gpu") * cp / seq, 1, kMaxDegree);
   const std::int64_t ranks =
       degree("--tensor-model-parallel-size") * degree("--pipeline-model-parallel-size") * cp;
   const std::int64_t replicas = scenario.value("gpus", std::int64_t{0}) / ranks;
@@ -141,8 +143,7 @@ void add_slime(const MegatronFlags& flags, const Json& scenario, Json& plan,
   notes.emplace_back(
       "slime or miles: one update of the actor is counted, with sequences of their full length, in 16 bits "
       "and "
-      "with "
-      "the distributed optimizer as both set them; generation, reference, critic and reward are not");
+      "with the distributed optimizer; generation, reference, critic and reward are not");
 }
 
 }  // namespace rehearse

@@ -11,6 +11,7 @@
 #include "frameworks/megatron_text.h"
 #include "frameworks/nemo_words.h"
 #include "frameworks/other_yaml.h"
+#include "frameworks/primus_script.h"
 #include "frameworks/python_recipe.h"
 #include "frameworks/trainer_yaml.h"
 #include "frameworks/yaml_dialects.h"
@@ -32,6 +33,13 @@ std::string ending_of(const std::string& name) {
 bool is_yaml(const LaunchFile& file) {
   const std::string ending = ending_of(file.name);
   return ending == "yaml" || ending == "yml";
+}
+
+// Values that name a variable are those of the words that are handed in.
+YamlText yaml_of(const LaunchFile& file, const ImportRequest& request) {
+  YamlText yaml = read_yaml(file.text, file.name);
+  write_out_variables(yaml.json, request.shell.variables);
+  return yaml;
 }
 
 Imported of_megatron(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
@@ -57,29 +65,29 @@ Imported of_torchtitan(const LaunchFile& file, const ImportRequest& request, con
 }
 
 Imported of_accelerate(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  return import_accelerate(read_yaml(file.text, file.name), file.name, request);
+  return import_accelerate(yaml_of(file, request), file.name, request);
 }
 
 Imported of_nanotron(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  return import_nanotron(read_yaml(file.text, file.name), file.name, request);
+  return import_nanotron(yaml_of(file, request), file.name, request);
 }
 
 Imported of_trainer(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  return import_trainer(read_yaml(file.text, file.name), file.name, request);
+  return import_trainer(yaml_of(file, request), file.name, request);
 }
 
 Imported of_llm_foundry(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  return import_llm_foundry(read_yaml(file.text, file.name), file.name, request);
+  return import_llm_foundry(yaml_of(file, request), file.name, request);
 }
 
 Imported of_maxtext(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  return import_maxtext(read_yaml(file.text, file.name), file.name, request);
+  return import_maxtext(yaml_of(file, request), file.name, request);
 }
 
 Imported of_verl(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
   VerlScript script;
   if (is_yaml(file) || !starts_verl(file.text))
-    script.settings = read_yaml(file.text, file.name);
+    script.settings = yaml_of(file, request);
   else
     script = verl_script(file.text, file.name, request.shell);
   Imported imported = import_verl(script.settings, file.name, request);
@@ -97,7 +105,7 @@ Imported of_verl(const LaunchFile& file, const ImportRequest& request, const Lay
 
 template <typename Name>
 Imported of_dialect(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  return import_yaml_dialect(yaml_dialect(Name::text), read_yaml(file.text, file.name), file.name, request);
+  return import_yaml_dialect(yaml_dialect(Name::text), yaml_of(file, request), file.name, request);
 }
 struct Bridge {
   static constexpr const char* text = "megatron-bridge";
@@ -118,13 +126,13 @@ Imported of_bridge(const LaunchFile& file, const ImportRequest& request, const L
 }
 
 Imported of_nemo(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  YamlText yaml = read_yaml(file.text, file.name);
+  YamlText yaml = yaml_of(file, request);
   if (nemo_words_of(yaml.json) != NemoWords::none) yaml = nested_nemo_words(yaml);
   return import_yaml_dialect(yaml_dialect(Nemo::text), yaml, file.name, request);
 }
 
 Imported of_nemo_2(const LaunchFile& file, const ImportRequest& request, const LayersOfModel&) {
-  if (is_yaml(file)) return import_nemo_words(read_yaml(file.text, file.name), file.name, request);
+  if (is_yaml(file)) return import_nemo_words(yaml_of(file, request), file.name, request);
   return import_nemo_python(file.text, file.name, request);
 }
 
@@ -133,27 +141,39 @@ Imported of_olmo_core(const LaunchFile& file, const ImportRequest& request, cons
 }
 
 // Its modules run Megatron-LM, or torchtitan with that program's sections; the model is a file of its own.
-Imported of_primus(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
-  const YamlText yaml = read_yaml(file.text, file.name);
+Imported primus_experiment(const YamlText& yaml, const std::string& name, const ImportRequest& request,
+                           const LayersOfModel& layers) {
   const Json modules = yaml.json.is_object() ? yaml.json.value("modules", Json::object()) : Json::object();
-  for (const auto& [name, module] : modules.items()) {
+  for (const auto& [module_name, module] : modules.items()) {
     if (!module.is_object()) continue;
     const std::string framework = module.contains("framework") && module["framework"].is_string()
                                       ? module["framework"].get<std::string>()
                                       : "";
     if (framework.empty() || framework == "megatron") continue;
     if (framework != "torchtitan")
-      throw InputError({file.name, "modules." + name + ".framework", "is a framework that is not read",
+      throw InputError({name, "modules." + module_name + ".framework", "is a framework that is not read",
                         "found " + framework, "megatron, torchtitan"});
     const Json sections = module.value("overrides", Json::object());
     const auto model = request.over.find("/model");
     Imported imported = import_torchtitan_json(
-        JsonReader(sections, file.name, "/modules/" + name + "/overrides"), request.gpus,
+        JsonReader(sections, name, "/modules/" + module_name + "/overrides"), request.gpus,
         model == request.over.end() ? 0 : layers(model->second), request.over);
-    imported.notes.push_back("modules." + name + ".model is a file that is not read: pass --model");
+    imported.notes.push_back("modules." + module_name + ".model is a file that is not read: pass --model");
     return imported;
   }
-  return import_yaml_dialect(yaml_dialect("primus"), yaml, file.name, request);
+  return import_yaml_dialect(yaml_dialect("primus"), yaml, name, request);
+}
+
+Imported of_primus(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
+  if (is_yaml(file)) return primus_experiment(yaml_of(file, request), file.name, request, layers);
+  PrimusScript script = primus_script(file.text, file.name, request.shell);
+  ImportRequest of_script = request;
+  of_script.shell = std::move(script.shell);
+  Imported imported = primus_experiment(script.settings, script.experiment, of_script, layers);
+  imported.notes.insert(imported.notes.begin(), script.notes.begin(), script.notes.end());
+  add_environment(script.variables, imported.options, imported.notes);
+  settle_fates(imported);
+  return imported;
 }
 
 constexpr std::array kKinds = {
@@ -164,7 +184,8 @@ constexpr std::array kKinds = {
     LaunchKind{Nemo::text, "YAML of NeMo 1", of_nemo},
     LaunchKind{"nemo-2", "a recipe of NeMo 2 in Python, or YAML of the words that change one", of_nemo_2},
     LaunchKind{"olmo-core", "a training script of OLMo-core in Python", of_olmo_core},
-    LaunchKind{"primus", "an experiment of Primus, for Megatron-LM or torchtitan", of_primus},
+    LaunchKind{"primus", "an experiment of Primus, for Megatron-LM or torchtitan, or a script that starts it",
+               of_primus},
     LaunchKind{FlagScale::text, "YAML of FlagScale", of_dialect<FlagScale>},
     LaunchKind{Swift::text, "YAML with Megatron-LM's names and underscores, as of ms-swift",
                of_dialect<Swift>},
@@ -270,6 +291,8 @@ DetectedKind detect_kind(const LaunchFile& file) {
   if (ending == "toml" || (ending != "sh" && has_toml_section(file.text)))
     return {kind_named("torchtitan"), "a TOML file of torchtitan"};
   if (!is_yaml(file) && starts_verl(file.text)) return {kind_named("verl"), "a script that starts verl"};
+  if (!is_yaml(file) && starts_primus(file.text, file.name))
+    return {kind_named("primus"), "a script that starts Primus"};
   if (has_yaml_options(file.text)) return {kind_named("megatron"), "a model_config.yaml of Megatron-LM"};
   if (is_yaml(file)) return of_yaml(file);
   return {kind_named("megatron"), "a script or a file of options of Megatron-LM"};

@@ -10,6 +10,7 @@
 #include "frameworks/megatron_options.h"
 #include "frameworks/megatron_partition.h"
 #include "frameworks/megatron_sharding.h"
+#include "frameworks/megatron_slime.h"
 #include "frameworks/megatron_swift.h"
 #include "frameworks/megatron_text.h"
 #include "frameworks/optimizer_note.h"
@@ -38,7 +39,7 @@ Json direct_value(const MegatronFlags& flags, const MegatronOption& option) {
 
 class MegatronReader {
  public:
-  explicit MegatronReader(const MegatronFlags& flags) : flags_(flags) {}
+  MegatronReader(const MegatronFlags& flags, bool is_slime) : flags_(flags), is_slime_(is_slime) {}
 
   Imported read() {
     imported_.scenario = {{"schema", "rehearse.scenario/1"}, {"title", "From " + flags_.file()}};
@@ -59,9 +60,11 @@ class MegatronReader {
     recompute();
     context();
     add_swift_defaults(flags_, plan_, imported_.notes);
+    if (plan_.value("recompute", "") == "none") plan_.erase("recompute");  // ms-swift's word
     add_megatron_deepspeed(flags_, plan_, imported_.notes);
     const std::vector<ImportedOption> of_engine = add_engine_file(flags_, plan_, imported_.notes);
     add_mindspeed(flags_, plan_, imported_.notes);
+    if (is_slime_) add_slime(flags_, imported_.scenario, plan_, imported_.notes);
     optimizer();
     unmodelled();
     model();
@@ -131,6 +134,8 @@ class MegatronReader {
 
   void precision() {
     plan_["precision"] = "fp32";
+    if (flags_.has("--bf16") && flags_.has("--fp16"))  // arguments.py, validate_args: assert not args.bf16
+      flags_.fail("--fp16", "must not be given beside --bf16", "one of --bf16 and --fp16");
     if (flags_.has("--bf16")) plan_["precision"] = "bf16";
     if (flags_.has("--fp16")) plan_["precision"] = "fp16";
     if (flags_.has("--fp8-format")) fp8();
@@ -325,6 +330,12 @@ class MegatronReader {
     }
     if (!modules.empty() && plan_.value("recompute", "") == "selective")
       plan_["recompute_modules"] = join(modules, ",");
+    const auto hybrid = hybrid_pattern(flags_);
+    const bool attends = !hybrid || (hybrid->layers + hybrid->module).find('*') != std::string::npos;
+    if (modules.empty() && !attends && plan_.value("recompute", "") == "selective") {
+      plan_.erase("recompute");  // of core_attn, the modules by default
+      note("selective recompute is ignored: it recomputes attention, which no layer of the pattern has");
+    }
   }
 
   void context() {
@@ -339,6 +350,7 @@ class MegatronReader {
   }
 
   const MegatronFlags& flags_;
+  bool is_slime_;
   Imported imported_;
   Json plan_;
 };
@@ -346,8 +358,10 @@ class MegatronReader {
 }  // namespace
 
 Imported read_megatron(ScriptFlags found, const std::string& file, const ImportRequest& request) {
+  const bool slime = is_slime(found);
+  if (slime) add_slime_defaults(found);
   const MegatronFlags flags(std::move(found), file, request);
-  return MegatronReader(flags).read();
+  return MegatronReader(flags, slime).read();
 }
 
 Imported import_megatron(const std::string& text, const std::string& file, const ImportRequest& request) {

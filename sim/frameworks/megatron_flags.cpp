@@ -127,7 +127,10 @@ void MegatronFlags::take(ScriptFlag flag, std::vector<Violation>& violations) {
   if (!is_settled(flag, option, violations)) return;
   const bool is_switch = option.takes == OptionTakes::nothing;
   if (flag.values.size() == 1 && is_word_for(false, flag.values[0])) return void(flags_.erase(flag.name));
-  if (is_switch && flag.values.size() == 1 && is_word_for(true, flag.values[0])) flag.values.clear();
+  if (is_switch && flag.values.size() == 1) {  // forks read a word: HabanaAI/Megatron-LM, arguments.py
+    if (flag.values[0] == "0") return void(flags_.erase(flag.name));
+    if (flag.values[0] == "1" || is_word_for(true, flag.values[0])) flag.values.clear();
+  }
   const bool may_repeat = !option.many.empty() && !flag.values.empty();
   if (may_repeat && std::ranges::count(flag.values, flag.values.front()) == std::ssize(flag.values))
     flag.values.resize(1);
@@ -150,15 +153,21 @@ void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption&
   }
   for (const std::string& value : flag.values) {
     if (option.choices.empty() || std::ranges::count(option.choices, value) > 0) continue;
-    std::string near = nearest_name(value, option.choices);
-    if (option.open && value.starts_with(near)) near.clear();  // a fork's variant, such as Qwen2TokenizerFS
-    if (near.empty() && costs_nothing(option) && !option.open) {  // a fork's, which decides nothing here
+    const std::string near = nearest_name(value, option.choices);
+    // Forks have more tokenizers, with names near to each other; a note states the assumed vocabulary.
+    if (option.open && (near.empty() || value.starts_with(near) || option.role == OptionRole::shape)) {
+      if (!near.empty() && !value.starts_with(near))
+        notes_.push_back(fmt::format("{} {} is not known, and taken as a fork's own; near {}", place_of(flag),
+                                     value, near));
+      continue;
+    }
+    if (near.empty() && costs_nothing(option)) {  // a fork's, which decides nothing here
       notes_.push_back(
           fmt::format("{} {} is no value of Megatron-LM's: {}", place_of(flag), value,
                       option.role == OptionRole::free ? "the option costs nothing" : option.effect));
       continue;
     }
-    if (!option.open || !near.empty()) must("must be one of " + join(option.choices), near);
+    must("must be one of " + join(option.choices), near);
   }
   if (costs_nothing(option)) return;
   const bool one = option.takes == OptionTakes::integer || option.takes == OptionTakes::number;

@@ -65,11 +65,16 @@ void add_sharding(const MegatronFlags& flags, const Json& scenario, Json& plan,
     plan["zero"] = stage_of_megatron_fsdp(flags, notes);
   else if (flags.has("--use-torch-fsdp2"))
     plan["zero"] = flags.has("--torch-fsdp2-no-reshard-after-forward") ? 2 : 3;
-  // Megatron-FSDP gathers each layer's parameters ahead where it is told to, and else as they are needed.
   if (plan.value("zero", 0) == 3) {
-    if (fsdp && !flags.has("--overlap-param-gather")) plan["prefetch"] = 0;
+    // Megatron-FSDP turns both overlaps on where it shards parameters
+    // (core/distributed/fsdp/src/megatron_fsdp/ megatron_fsdp.py). Its forerunner gathers each layer's
+    // parameters ahead where it is told to.
+    if (flags.has("--use-custom-fsdp") && !flags.has("--overlap-param-gather")) plan["prefetch"] = 0;
+    if (!flags.has("--use-custom-fsdp")) plan["overlap_grad_reduce"] = true;
     plan["overlap_param_gather"] = false;
   }
+  // PyTorch's FSDP2 reduces gradients behind the backward pass of each layer.
+  if (!fsdp && flags.has("--use-torch-fsdp2")) plan["overlap_grad_reduce"] = true;
   if (flags.has("--optimizer-cpu-offload")) plan["offload"] = "optimizer";
   add_instances(flags, scenario, plan, notes);
 }

@@ -95,7 +95,7 @@ bool holds_arguments(const std::string& text) {
 ScriptFlags megatron_text(const std::string& text, const std::string& file, const ShellInputs& inputs) {
   if (!is_utf8(text)) throw InputError({file, "", "must be text in UTF-8", "", ""});
   if (holds_arguments(text)) return flags_of_log(text);
-  if (has_yaml_options(text)) return yaml_options(text, file);
+  if (has_yaml_options(text)) return yaml_options(text, file, inputs);
   if (text.size() > kLongestScript)
     throw InputError({file, "", fmt::format("a script has at most {} bytes", kLongestScript), "",
                       "a log with the arguments that Megatron-LM prints may be longer"});

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "frameworks/launcher_words.h"
 #include "frameworks/megatron_options.h"
 #include "frameworks/shell_environment.h"
 #include "frameworks/shell_run.h"
@@ -111,6 +112,15 @@ bool is_unknown(const std::string& word) {
   return word.starts_with('$') && word.size() > 1;
 }
 
+// Programs whose options look like those of Megatron-LM, and train with DeepSpeed.
+void refuse_other_programs(const ShellCommand& command, const std::string& file) {
+  for (const ShellWord& word : command.words)
+    if (word.text.starts_with("openrlhf."))
+      throw InputError({file, fmt::format("line {}", word.line), "trains with OpenRLHF, which is not read",
+                        "found " + word.text.substr(0, 200),
+                        "the same settings as flags: rehearse help simulate"});
+}
+
 void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags& found) {
   const auto mark = [&](ScriptFlag& flag, const BranchPointer& branch) {
     if (!branch || !flag.condition.empty()) return;
@@ -200,16 +210,6 @@ void add_variables(const ShellRun& run, const std::string& file, ScriptFlags& fo
 
 }  // namespace
 
-// The batch job states the processes of a node where the launcher does not.
-void add_job(const SlurmJob& job, ScriptFlags& found) {
-  const bool is_said = std::ranges::any_of(
-      found.flags, [](const ScriptFlag& flag) { return dashed(flag.name) == "--nproc-per-node"; });
-  if (is_said || job.gpus_of_node() == 0 || found.flags.empty()) return;
-  found.flags.push_back({"--nproc-per-node", {std::to_string(job.gpus_of_node())}, job.line});
-  const std::string nodes = job.open_nodes.empty() ? std::to_string(job.nodes) : job.open_nodes;
-  found.flags.push_back({"--nnodes", {nodes}, job.line});
-}
-
 void add_environment(const std::vector<SetVariable>& variables, ScriptFlags& found) {
   add_environment(variables, found.others, found.notes);
   const bool is_said = std::ranges::any_of(
@@ -243,16 +243,22 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   found.notes = std::move(run.notes);
   found.written = std::move(run.written);
   const bool is_list = training.empty() && !bare.empty();
+  // Where the script ends itself, commands of other programs are not what it trains with.
+  const bool is_ended = training.empty() && run.exit_line > 0 && std::ranges::all_of(others, has_no_option);
+  const SlurmJob submitted = run.job.empty() ? job : slurm_job(run.job);
   if (const ShellCommand* command =
-          is_list ? nullptr : the_command(training.empty() ? others : training, file)) {
+          is_list || is_ended ? nullptr : the_command(training.empty() ? others : training, file)) {
+    refuse_other_programs(*command, file);
     add_flags(*command, file, found);
     add_environment(environment_of(run, *command), found);
+    add_launcher(run, *command, end_of_launcher(command->words), submitted, found);
     for (const ShellCommand* line : bare)
       found.notes.push_back(fmt::format("line {}: {} and what follows belong to no command: ignored",
                                         line->line, line->words.front().text));
   } else if (is_list) {
     for (const ShellCommand* line : bare) add_flags(*line, file, found);
     add_environment(environment_of(run, {}), found);
+    add_job(submitted, found);
   } else if (run.exit_line > 0) {
     const bool names = run.exit_condition.find('$') != std::string::npos;
     throw InputError(
@@ -264,8 +270,8 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   } else {
     add_variables(run, file, found);
     add_environment(environment_of(run, {}), found);
+    add_job(submitted, found);
   }
-  add_job(run.job.empty() ? job : slurm_job(run.job), found);
   return found;
 }
 
@@ -277,6 +283,7 @@ std::string words_that_decide(const std::string& text, const std::string& file) 
   for (std::size_t at = text.find('$'); at != std::string::npos; at = text.find('$', at + 1)) {
     std::size_t begin = at + 1;
     if (begin < text.size() && text[begin] == '{') ++begin;
+    if (text.compare(begin, 7, "oc.env:") == 0) begin += 7;  // of OmegaConf
     std::size_t end = begin;
     while (end < text.size() &&
            (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))

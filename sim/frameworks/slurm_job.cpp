@@ -1,9 +1,10 @@
 #include "frameworks/slurm_job.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
-#include <vector>
 
 namespace rehearse {
 
@@ -30,10 +31,17 @@ void take(const std::string& name, const std::string& value, int line, SlurmJob&
   if (is("--nodes", "-N")) {
     job.nodes = std::max(1L, count_of(value));
     job.open_nodes = count_of(value) == 0 ? value : "";
+    if (value.find('-') != std::string::npos && count_of(value) > 0)
+      job.notes.push_back(
+          fmt::format("line {}: {} {} is a range of nodes: the fewest, {}, are counted; --gpus "
+                      "sets the GPUs",
+                      line, name, value, job.nodes));
   } else if (is("--ntasks-per-node", "--tasks-per-node")) {
     job.tasks_per_node = count_of(value);
   } else if (is("--ntasks", "-n")) {
     job.tasks = count_of(value);
+  } else if (is("--gpus", "-G")) {
+    job.gpus = count_of(value.substr(value.find_last_of(':') + 1));
   } else if (name == "--gpus-per-node") {
     job.gpus_per_node = count_of(value.substr(value.find_last_of(':') + 1));
   } else if (name == "--gres") {
@@ -44,11 +52,29 @@ void take(const std::string& name, const std::string& value, int line, SlurmJob&
   job.line = line;
 }
 
+// "--nodes=4", "--nodes 4", "-N 4" and "-N4".
+void take_words(const std::vector<std::string>& words, int line, SlurmJob& job) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::size_t equals = word.find('=');
+    const bool is_short = word.size() > 2 && word[0] == '-' && word[1] != '-';
+    if (is_short)
+      take(word.substr(0, 2), word.substr(word[2] == '=' ? 3 : 2), line, job);
+    else if (equals != std::string::npos)
+      take(word.substr(0, equals), word.substr(equals + 1), line, job);
+    else if (i + 1 < words.size())
+      take(word, words[i + 1], line, job);
+  }
+}
+
 }  // namespace
 
-long SlurmJob::gpus_of_node() const {
-  if (gpus_per_node > 0) return gpus_per_node;
-  return tasks_per_node > 1 ? tasks_per_node : 0;
+std::pair<long, long> SlurmJob::processes() const {
+  if (gpus_per_node > 0) return {gpus_per_node, nodes};
+  if (tasks_per_node > 1) return {tasks_per_node, nodes};
+  if (!open_nodes.empty()) return {0, nodes};
+  if (gpus > 0) return {gpus, 1};
+  return {tasks > nodes ? tasks : 0, 1};
 }
 
 std::map<std::string, std::string> SlurmJob::environment() const {
@@ -73,15 +99,33 @@ SlurmJob slurm_job(const std::string& script) {
     std::istringstream text(line.substr(7));
     std::vector<std::string> words;
     for (std::string word; text >> word && !word.starts_with('#');) words.push_back(word);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const std::size_t equals = words[i].find('=');
-      if (equals != std::string::npos)
-        take(words[i].substr(0, equals), words[i].substr(equals + 1), number, job);
-      else if (i + 1 < words.size())
-        take(words[i], words[i + 1], number, job);
-    }
+    take_words(words, number, job);
   }
   return job;
+}
+
+// srun starts a process for each task. One task on each node may start the processes of the node itself.
+SlurmJob slurm_step(const SlurmJob& job, const std::vector<std::string>& words, int line) {
+  SlurmJob said;
+  said.nodes = 0;
+  take_words(words, line, said);
+  SlurmJob step = job;
+  step.line = line;
+  step.notes.insert(step.notes.end(), said.notes.begin(), said.notes.end());
+  if (said.nodes > 0) {
+    step.nodes = said.nodes;
+    step.open_nodes = said.open_nodes;
+    if (said.nodes != job.nodes) step.gpus = 0;
+  }
+  if (said.gpus_per_node > 0) step.gpus_per_node = said.gpus_per_node;
+  if (said.gpus > 0) step.gpus = said.gpus, step.gpus_per_node = 0;
+  if (said.tasks_per_node > 1) step.gpus_per_node = step.tasks_per_node = said.tasks_per_node;
+  if (said.tasks > std::max(1L, step.nodes) && said.tasks_per_node == 0) {
+    step.open_nodes.clear();
+    step.nodes = 1;
+    step.gpus_per_node = said.tasks;
+  }
+  return step;
 }
 
 }  // namespace rehearse

@@ -11,6 +11,7 @@
 #include "frameworks/other_yaml.h"
 #include "frameworks/plan_yaml.h"
 #include "frameworks/torch_defaults.h"
+#include "frameworks/verl_engine.h"
 
 namespace rehearse {
 
@@ -289,9 +290,10 @@ std::int64_t replicas_of(const Json& plan, std::int64_t gpus) {
   return replicas;
 }
 
-Imported actor(PlanYaml& from, std::int64_t gpus) {
-  const std::string base = kActor, strategy = from.text(base + ".strategy"),
-                    model = "actor_rollout_ref.model";
+Imported actor(PlanYaml& from, const Json& yaml, std::int64_t gpus) {
+  const std::string base = kActor, said = from.text(base + ".strategy"),
+                    strategy = said.empty() ? verl_engine(yaml) : said, model = "actor_rollout_ref.model";
+  from.find("model_engine");
   const bool megatron =
       strategy == "megatron" || (strategy.empty() && from.find(base + ".megatron") != nullptr);
   Json plan = {{"framework", framework_of(from, base + ".strategy", strategy)}};
@@ -372,7 +374,7 @@ Imported import_verl(const YamlText& yaml, const std::string& file, const Import
       request.gpus > 0 ? request.gpus
                        : std::min<std::int64_t>(per_node, 1 << 20) * std::min<std::int64_t>(nodes, 1 << 20);
   from.write_gpus(gpus);
-  return yaml.json.contains("actor_rollout_ref") ? actor(from, gpus) : finetuning(from, gpus);
+  return yaml.json.contains("actor_rollout_ref") ? actor(from, yaml.json, gpus) : finetuning(from, gpus);
 }
 
 }  // namespace rehearse

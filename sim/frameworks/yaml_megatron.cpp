@@ -4,8 +4,10 @@
 
 #include "base/error.h"
 #include "frameworks/megatron_flags.h"
+#include "frameworks/megatron_options.h"
 #include "frameworks/named_arguments.h"
 #include "frameworks/yaml_dialects.h"
+#include "frameworks/yaml_networks.h"
 
 namespace rehearse {
 
@@ -43,8 +45,12 @@ class DialectReader {
   Imported read(const YamlText& yaml) {
     if (!yaml.json.is_object())
       throw InputError({file_, "", "must be a YAML map", "", "model: {num_layers: 32, ...}"});
-    refuse_other_networks(yaml.json);
+    refuse_other_networks(yaml.json, file_);
     visit(yaml, yaml.json, "", "", false);
+    if (const std::string pattern = mamba_pattern(yaml.json, file_); !pattern.empty())
+      instead("num_layers", "hybrid_override_pattern", pattern);
+    unread_finetuning(yaml.json);
+    note_conflicts();
     named_precision();
     if (yaml.json.contains("comm_overlap") && yaml.json["comm_overlap"].is_object()) overlap();
     derive();
@@ -83,19 +89,30 @@ class DialectReader {
       notes_.push_back(fmt::format("by default of {}: {}", dialect_.defaults_of, join(names)));
   }
 
-  // NeMo also has configurations of encoders and image networks, which are refused.
-  void refuse_other_networks(const Json& yaml) const {
-    const Json model = yaml.value("model", Json::object());
-    for (const char* part : {"encoder", "vision", "unet_config", "mm_cfg", "vit"})
-      if (model.is_object() && model.contains(part) && model[part].is_object())
-        throw InputError({file_, std::string("model.") + part,
-                          "is a part of a network that is no decoder alone", "",
-                          "pass a file whose model is a decoder"});
-    const std::string name = yaml.contains("name") ? word_of(yaml["name"]) : "";
-    for (const char* other : {"bert", "t5", "retro"})
-      if (name.find(other) != std::string::npos)
-        throw InputError({file_, "name", "is no decoder", "found \"" + name + "\"",
-                          "pass a file whose model is a decoder"});
+  // NeMo's fork for Neuron has data of finetuning in files of pretraining, which does not read them.
+  void unread_finetuning(const Json& yaml) {
+    const Json* const tunes = at_path(yaml, "model.data.fine_tuning");
+    if (tunes == nullptr || *tunes != false) return;
+    std::erase_if(arguments_, [&](const NamedArgument& each) {
+      const bool is_unread = each.source.starts_with("model.data.train_ds.");
+      if (is_unread)
+        others_.push_back({each.source, join(each.values, " "), fmt::format("line {}", each.line),
+                           OptionFate::free, "", ""});
+      return is_unread;
+    });
+  }
+
+  // Two keys of a file without sections of its own that set one argument: the last of them counts.
+  void note_conflicts() {
+    if (dialect_.name != "ms-swift") return;
+    std::map<std::string, const NamedArgument*> last;
+    for (const NamedArgument& each : arguments_) {
+      const NamedArgument*& before = last[each.name];
+      if (before != nullptr && before->values != each.values && !options_of_argument(each.name).empty())
+        notes_.push_back(fmt::format("line {}: {} gives way to {} of line {}, which sets the same argument",
+                                     before->line, before->source, each.source, each.line));
+      before = &each;
+    }
   }
 
   void remember(const std::string& path, const Json& value, int line, OptionFate fate,
@@ -201,6 +218,7 @@ class DialectReader {
     if (!text.starts_with("${") || !text.ends_with('}')) return text;
     const std::size_t colon = text.find(':');
     const std::string name = text.substr(2, std::min(colon, text.size() - 1) - 2);
+    if (name.find_first_of(".$") != std::string::npos) return text;  // a resolver or a path of OmegaConf
     if (const auto given = request_.shell.variables.find(name); given != request_.shell.variables.end())
       return plain_yaml(given->second);
     return colon == std::string::npos ? Json(text)

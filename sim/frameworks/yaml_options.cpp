@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "frameworks/megatron_options.h"
+#include "frameworks/shell_values.h"
 #include "frameworks/yaml_text.h"
 
 namespace rehearse {
@@ -26,12 +27,18 @@ void add_words(const std::string& text, std::vector<std::string>& values) {
   for (std::string word; words >> word;) values.push_back(word);
 }
 
-void add_options(const YamlText& yaml, const Json& value, const std::string& pointer, ScriptFlags& found) {
+// "${NAME}" and "${NAME:-4096}", which the shell of the tests expands.
+std::string expanded(const std::string& text, int line, ShellValues& values) {
+  return text.find('$') == std::string::npos ? text : flat(values.whole(text, line, nullptr));
+}
+
+void add_options(const YamlText& yaml, const Json& value, const std::string& pointer, ShellValues& variables,
+                 ScriptFlags& found) {
   if (!value.is_object()) return;
   for (const auto& [key, below] : value.items()) {
     const std::string at = pointer + "/" + pointer_step(key);
     if (!key.starts_with("--")) {
-      add_options(yaml, below, at, found);
+      add_options(yaml, below, at, variables, found);
       continue;
     }
     const MegatronOption* const option = find_megatron_option(key);
@@ -48,9 +55,9 @@ void add_options(const YamlText& yaml, const Json& value, const std::string& poi
     found.flags.push_back({key, {}, yaml.line(at)});
     std::vector<std::string>& values = found.flags.back().values;
     if (below.is_array())
-      for (const Json& each : below) add_words(yaml_word(each), values);
+      for (const Json& each : below) add_words(expanded(yaml_word(each), yaml.line(at), variables), values);
     else if (below != true)
-      add_words(yaml_word(below), values);
+      add_words(expanded(yaml_word(below), yaml.line(at), variables), values);
   }
 }
 
@@ -69,13 +76,14 @@ bool has_yaml_options(const std::string& text) {
   return false;
 }
 
-ScriptFlags yaml_options(const std::string& text, const std::string& file) {
+ScriptFlags yaml_options(const std::string& text, const std::string& file, const ShellInputs& inputs) {
   ScriptFlags found;
   const YamlText yaml = read_yaml(text, file);
   // Beside them a test names the steps that it measures.
   const bool has_section = yaml.json.is_object() && yaml.json.contains("MODEL_ARGS");
+  ShellValues variables(file, inputs);
   add_options(yaml, has_section ? yaml.json["MODEL_ARGS"] : yaml.json, has_section ? "/MODEL_ARGS" : "",
-              found);
+              variables, found);
   add_environment(variables_at(yaml, "/ENV_VARS"), found);
   return found;
 }

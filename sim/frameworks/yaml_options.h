@@ -11,7 +11,8 @@ namespace rehearse {
 // tests.
 bool has_yaml_options(const std::string& text);
 
-// Those keys, wherever they stand: true is given, false and null are absent.
-ScriptFlags yaml_options(const std::string& text, const std::string& file);
+// Those keys, wherever they stand: true is given, false and null are absent. Variables of values are those
+// of `inputs`.
+ScriptFlags yaml_options(const std::string& text, const std::string& file, const ShellInputs& inputs = {});
 
 }  // namespace rehearse

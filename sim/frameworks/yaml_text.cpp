@@ -26,7 +26,7 @@ bool is_among(const std::string& word, std::initializer_list<const char*> list) 
   return std::ranges::any_of(list, [&](const char* each) { return word == each; });
 }
 
-// "1_000", "0x10" and "1e-5"; "" and words are none.
+// "1_000" and "1e-5"; "" and words are none. YAML 1.1 takes "010" for eight, and "08" for a word.
 bool read_number(const std::string& word, Json& value) {
   std::string digits = word;
   std::erase(digits, '_');
@@ -35,9 +35,13 @@ bool read_number(const std::string& word, Json& value) {
       (std::isdigit(static_cast<unsigned char>(digits[sign])) == 0 && digits[sign] != '.'))
     return false;
   const char *begin = digits.data() + (digits[0] == '+' ? 1 : 0), *end = digits.data() + digits.size();
+  const bool is_octal = digits.size() > sign + 1 && digits[sign] == '0' &&
+                        digits.find_first_not_of("0123456789", sign) == std::string::npos;
   std::int64_t whole = 0;
-  if (const auto [at, error] = std::from_chars(begin, end, whole); error == std::errc() && at == end)
+  if (const auto [at, error] = std::from_chars(begin, end, whole, is_octal ? 8 : 10);
+      error == std::errc() && at == end)
     return value = whole, true;
+  if (is_octal) return false;
   double real = 0;
   if (const auto [at, error] = std::from_chars(begin, end, real);
       error == std::errc() && at == end && std::isfinite(real))
@@ -88,13 +92,18 @@ class YamlConverter {
     if (depth > kDeepest)
       throw InputError({file_, "", fmt::format("nests at most {} deep", kDeepest), "", ""});
     std::vector<YAML::Node> merged;
+    std::map<std::string, int> own;  // keys of this map, without merged ones, and their lines
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) continue;
       const std::string key = entry.first.Scalar();
       if (key == "<<") {
         merged.push_back(entry.second);
+      } else if (own.contains(key)) {
+        require_same(map, key, value(entry.second, pointer + "/" + pointer_step(key), depth + 1), own.at(key),
+                     entry.first.Mark().line + 1);
       } else if (keys.insert(key).second) {
         const std::string below = pointer + "/" + pointer_step(key);
+        own[key] = entry.first.Mark().line + 1;
         map.get_ref<Json::object_t&>().push_back({key, value(entry.second, below, depth + 1)});
         found_.lines[below] = entry.first.Mark().line + 1;
       }
@@ -105,6 +114,14 @@ class YamlConverter {
         for (std::size_t i = 0; i < each.size(); ++i)
           if (each[i].IsMap()) add_map(each[i], pointer, depth + 1, map, keys);
     }
+  }
+
+  // PyYAML takes the last of two values, and OmegaConf refuses them.
+  void require_same(const Json& map, const std::string& key, const Json& other, int first, int second) const {
+    if (map[key] == other) return;
+    throw InputError({file_, fmt::format("line {}", second),
+                      fmt::format("has the key {} of line {} again, with another value", key, first), "",
+                      "a file with one of the two lines"});
   }
 
   const std::string& file_;
@@ -131,30 +148,39 @@ bool is_product(const std::string& text, std::string& left, std::string& right) 
   return true;
 }
 
-// Interpolation of scalars as in OmegaConf. A path that begins with a dot begins beside the key.
+// Interpolation of scalars as in OmegaConf. A path that begins with a dot begins beside the key, and each
+// further dot is one map further out.
 class Interpolation {
  public:
   explicit Interpolation(const Json& root) : root_(root) {}
 
-  void write_out(Json& value, const Json& beside) {
-    if (value.is_object()) {
-      const Json map = value;
-      for (Json& each : value) write_out(each, map);
-    } else if (value.is_array()) {
-      for (Json& each : value) write_out(each, beside);
-    } else {
-      value = resolved(value, beside, 0);
-    }
-  }
+  void write_out(Json& value) { write_out(value, root_); }
 
  private:
-  Json resolved(const Json& value, const Json& beside, int hops) const {
+  // `original`: the same value as the file has it.
+  void write_out(Json& value, const Json& original) {
+    if (!original.is_structured()) {
+      value = resolved(original, 0);
+      return;
+    }
+    if (original.is_object()) around_.push_back(&original);
+    auto from = original.begin();
+    for (Json& each : value) write_out(each, *from++);
+    if (original.is_object()) around_.pop_back();
+  }
+
+  const Json* relative(const std::string& path) const {
+    const std::size_t dots = path.find_first_not_of('.');
+    if (dots == std::string::npos || dots > around_.size()) return nullptr;
+    return at_path(*around_[around_.size() - dots], path.substr(dots));
+  }
+
+  Json resolved(const Json& value, int hops) const {
     if (!value.is_string() || hops > kMaxHops) return value;
     const std::string text = value.get<std::string>();
     std::string left, right;
     if (is_product(text, left, right)) {
-      const Json a = resolved(plain_yaml(left), beside, hops + 1),
-                 b = resolved(plain_yaml(right), beside, hops + 1);
+      const Json a = resolved(plain_yaml(left), hops + 1), b = resolved(plain_yaml(right), hops + 1);
       const auto is_small = [](const Json& each) {
         return each.is_number_integer() && std::abs(each.get<double>()) < kMaxFactor;
       };
@@ -162,18 +188,39 @@ class Interpolation {
     }
     const std::string path = path_of(text);
     if (path.empty()) return value;
-    const bool is_beside = path.starts_with('.');
-    const Json* other = is_beside ? at_path(beside, path.substr(1)) : at_path(root_, path);
+    const Json* other = path.starts_with('.') ? relative(path) : at_path(root_, path);
     // A file of NeMo's launcher stands below the name of its group.
     for (const std::string group : {"training.", "fine_tuning.", "peft."})
       if (other == nullptr && path.starts_with(group)) other = at_path(root_, path.substr(group.size()));
-    return other == nullptr || other->is_structured() ? value : resolved(*other, beside, hops + 1);
+    if (other == nullptr || other->is_structured()) return value;
+    // A path that begins beside the other key is not one from here, unless both stand in one map.
+    const bool is_further = path.find_first_not_of('.') != 1 || path.find('.', 1) != std::string::npos;
+    const bool is_relative = other->is_string() && other->get<std::string>().find("${.") != std::string::npos;
+    return is_further && is_relative ? value : resolved(*other, hops + 1);
   }
 
   static constexpr int kMaxHops = 32;
   static constexpr double kMaxFactor = 1e9;
   const Json& root_;
+  std::vector<const Json*> around_;  // maps around the value, the outermost first
 };
+
+// "${oc.env:NAME}" and "${oc.env:NAME,default}", with or without oc.decode around them.
+bool is_variable(std::string text, std::string& name, std::string& fallback, bool& has_fallback) {
+  constexpr std::string_view kDecode = "${oc.decode:", kEnv = "${oc.env:";
+  if (text.starts_with(kDecode) && text.ends_with('}'))
+    text = text.substr(kDecode.size(), text.size() - kDecode.size() - 1);
+  if (!text.starts_with(kEnv) || !text.ends_with('}') || text.find('}') + 1 != text.size()) return false;
+  text = text.substr(kEnv.size(), text.size() - kEnv.size() - 1);
+  const std::size_t comma = text.find(',');
+  has_fallback = comma != std::string::npos;
+  name = text.substr(0, comma);
+  fallback = has_fallback ? text.substr(comma + 1) : "";
+  while (fallback.starts_with(' ')) fallback.erase(0, 1);
+  if (fallback.size() > 1 && (fallback[0] == '"' || fallback[0] == '\'') && fallback.back() == fallback[0])
+    fallback = fallback.substr(1, fallback.size() - 2);
+  return true;
+}
 
 }  // namespace
 
@@ -223,7 +270,22 @@ std::string pointer_step(const std::string& key) {
 
 void write_out_paths(Json& json) {
   const Json root = json;
-  Interpolation(root).write_out(json, root);
+  Interpolation(root).write_out(json);
+}
+
+void write_out_variables(Json& json, const std::map<std::string, std::string>& variables) {
+  if (json.is_structured()) {
+    for (Json& each : json) write_out_variables(each, variables);
+    return;
+  }
+  std::string name, fallback;
+  bool has_fallback = false;
+  if (!json.is_string() || !is_variable(json.get<std::string>(), name, fallback, has_fallback)) return;
+  const auto given = variables.find(name);
+  if (given != variables.end())
+    json = plain_yaml(given->second);
+  else if (has_fallback)
+    json = plain_yaml(fallback);
 }
 
 YamlText read_yaml(const std::string& text, const std::string& file) {
@@ -231,7 +293,12 @@ YamlText read_yaml(const std::string& text, const std::string& file) {
   if (!is_utf8(text) || text.find('\0') != std::string::npos)
     throw InputError({file, "", "must be text in UTF-8", "", ""});
   try {
-    YamlText found = YamlConverter(file).run(YAML::Load(text));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    for (std::size_t i = 1; i < documents.size(); ++i)
+      if (!documents[i].IsNull())
+        throw InputError({file, fmt::format("line {}", documents[i].Mark().line + 1),
+                          "begins a second document of the file", "", "a file with one document"});
+    YamlText found = YamlConverter(file).run(documents.empty() ? YAML::Node() : documents.front());
     write_out_paths(found.json);
     return found;
   } catch (const YAML::Exception& error) {

@@ -129,7 +129,11 @@ TEST(ImportMegatron, ReadsMegatronFsdpAsDocumented) {
   EXPECT_EQ(ahead["zero"], 3);
   EXPECT_EQ(ahead["overlap_param_gather"], false) << "parameters of each layer, not of the step";
   EXPECT_FALSE(ahead.contains("prefetch"));
-  EXPECT_EQ(plan_of(fsdp)["prefetch"], 0);
+  const Json alone = plan_of(fsdp);
+  EXPECT_FALSE(alone.contains("prefetch")) << "megatron_fsdp.py turns both overlaps on";
+  EXPECT_EQ(alone["overlap_grad_reduce"], true);
+  EXPECT_EQ(plan_of("--use-torch-fsdp2")["overlap_grad_reduce"], true);
+  EXPECT_EQ(plan_of("--use-custom-fsdp --data-parallel-sharding-strategy optim_grads_params")["prefetch"], 0);
   EXPECT_FALSE(plan_of("--data-parallel-sharding-strategy optim_grads").contains("zero")) << "no FSDP";
 }
 

@@ -39,6 +39,9 @@ constexpr const char* kRuns[] = {
     "--num-experts 8 --moe-expert-parallel-size 2 --tensor-model-parallel-size 2",
     "--bf16 --hidden-size 256 --hybrid-layer-pattern M*-E/*E --num-attention-heads 4 --num-experts 8 "
     "--vocab-size 600",
+    "--hidden-size 256 --num-layers 4 --num-attention-heads 4 --actor-num-nodes 1 --max-tokens-per-gpu 4096 "
+    "--rollout-max-response-len 512 --rollout-batch-size 8 --num-steps-per-rollout 2",
+    "--hidden-size 256 --num-layers 4 --num-attention-heads 4 --actor-num-nodes 1 --use-dynamic-batch-size",
     "--bf16 --hidden-size 256 --hybrid-layer-pattern M*-E --mtp-num-layers 1 --num-attention-heads 4 "
     "--num-experts 8 --vocab-size 600"};
 

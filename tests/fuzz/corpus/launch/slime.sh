@@ -1,0 +1,1 @@
+ray job submit -- python3 train.py --actor-num-nodes 2 --actor-num-gpus-per-node 8 --rollout-batch-size 32 --n-samples-per-prompt 8 --num-steps-per-rollout 2 --rollout-max-response-len 1024 --use-dynamic-batch-size --max-tokens-per-gpu 8192 --context-parallel-size 2 --num-layers 4 --hidden-size 256 --num-attention-heads 4 --sglang-ep-size 2

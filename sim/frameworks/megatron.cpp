@@ -98,7 +98,8 @@ class MegatronReader {
                               (!values.empty() && std::ranges::all_of(values, [&](const std::string& each) {
                                 return option.is_default(each);
                               }));
-      if (is_counted) continue;
+      const bool is_read = option.name() == "--deepspeed-config" && has_engine_file(flags_);
+      if (is_counted || is_read) continue;
       auto same = std::ranges::find(effects, option.effect, [](const auto& each) { return each.first; });
       if (same == effects.end()) same = effects.insert(same, {option.effect, {}});
       same->second.push_back(option.name());

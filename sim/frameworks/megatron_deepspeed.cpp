@@ -19,14 +19,10 @@ bool is_megatron_deepspeed(const MegatronFlags& flags) {
          (flags.has("--expert-interval") && !is_of_core);
 }
 
-namespace {
-
-// The text of the ds_config.json, where the script writes it or the user names it.
-const std::string* engine_file(const MegatronFlags& flags) {
-  return flags.has("--deepspeed-config") ? flags.text_of_file(flags.text("--deepspeed-config")) : nullptr;
+bool has_engine_file(const MegatronFlags& flags) {
+  return has_deepspeed_engine(flags) && flags.has("--deepspeed-config") &&
+         flags.text_of_file(flags.text("--deepspeed-config")) != nullptr;
 }
-
-}  // namespace
 
 void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<std::string>& notes) {
   if (flags.has("--enable-zbh1-pipeline")) plan["schedule"] = "zb-h1";
@@ -44,7 +40,7 @@ void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<
   if (!has_deepspeed_engine(flags)) return;
   plan["framework"] = "deepspeed";
   for (const char* key : {"overlap_grad_reduce", "overlap_param_gather"}) plan.erase(key);
-  if (!flags.has("--zero-stage") && engine_file(flags) == nullptr) {
+  if (!flags.has("--zero-stage") && !has_engine_file(flags)) {
     plan["zero"] = 1;
     notes.emplace_back(
         "--zero-stage is not given: its default 1 is counted. The configuration file of DeepSpeed decides; "
@@ -55,14 +51,9 @@ void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<
 // DeepSpeed's engine shards, reduces, offloads and clips as its file says. Sizes are the script's.
 std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan,
                                             std::vector<std::string>& notes) {
-  if (!has_deepspeed_engine(flags) || !flags.has("--deepspeed-config")) return {};
+  if (!has_engine_file(flags)) return {};
   const std::string name = flags.text("--deepspeed-config");
-  const std::string* const text = engine_file(flags);
-  if (text == nullptr) {
-    notes.push_back(
-        fmt::format("--deepspeed-config is ignored: {} is not read: pass --source {}", name, name));
-    return {};
-  }
+  const std::string* const text = flags.text_of_file(name);
   if (!Json::accept(*text) && text->find('$') != std::string::npos)
     flags.fail("--deepspeed-config",
                "names a file that the script writes with values that it does not decide",

@@ -20,6 +20,9 @@ bool is_megatron_deepspeed(const MegatronFlags& flags);
 // Engine, sequence parallelism and experts of the plan.
 void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<std::string>& notes);
 
+// Whether the script writes the ds_config.json, or the user names it.
+bool has_engine_file(const MegatronFlags& flags);
+
 // Settings of the ds_config.json that the script writes or the user names; the result lists them.
 std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan,
                                             std::vector<std::string>& notes);

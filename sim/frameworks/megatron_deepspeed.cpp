@@ -20,8 +20,9 @@ bool is_megatron_deepspeed(const MegatronFlags& flags) {
 }
 
 bool has_engine_file(const MegatronFlags& flags) {
-  return has_deepspeed_engine(flags) && flags.has("--deepspeed-config") &&
-         flags.text_of_file(flags.text("--deepspeed-config")) != nullptr;
+  constexpr const char* kFile = "--deepspeed-config";
+  const bool has_name = has_deepspeed_engine(flags) && flags.has(kFile) && !flags.values(kFile).empty();
+  return has_name && flags.text_of_file(flags.text(kFile)) != nullptr;
 }
 
 void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<std::string>& notes) {

@@ -71,6 +71,14 @@ TEST(MegatronDeepSpeed, EngineFollowsTheFileThatTheUserNames) {
   EXPECT_THAT(found.notes, Not(Contains(HasSubstr("--zero-stage"))));
 }
 
+TEST(MegatronDeepSpeed, TakesAnEngineFileWithAnOpenName) {
+  const std::string text = "torchrun pretrain_gpt.py " + std::string(kModel) +
+                           "--bf16 --deepspeed --deepspeed_config $(date +%s).json --zero-stage 2\n";
+  const Imported found = import_megatron(text, "train.sh");
+  EXPECT_EQ(found.scenario["plan"]["zero"], 2);
+  EXPECT_THAT(found.notes, Contains(HasSubstr("--deepspeed-config is ignored: its settings are not read")));
+}
+
 TEST(MegatronDeepSpeed, RefusesAnEngineFileThatTheScriptDoesNotDecide) {
   const std::string text = with_engine_file("").substr(std::string("STAGE=2\n").size());
   EXPECT_THAT(

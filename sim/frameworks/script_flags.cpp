@@ -145,8 +145,7 @@ void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags
     }
     const bool is_first = open && found.flags.back().values.empty();
     if (is_unknown(word.text) && i > program && !is_first) {
-      found.notes.push_back(
-          fmt::format("line {}: {} is not set in the text: counted as empty", word.line, word.text));
+      found.notes.push_back(note_on_unknown(word, file));
     } else if (open) {
       ScriptFlag& flag = found.flags.back();
       flag.values.push_back(word.text);
@@ -267,6 +266,17 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   }
   add_job(run.job.empty() ? job : slurm_job(run.job), found);
   return found;
+}
+
+std::string note_on_unknown(const ShellWord& word, const std::string& file) {
+  if (word.branch)
+    return fmt::format(
+        "line {}: the words of {} are not known ({}): any option may be among them; {} decides", word.line,
+        word.text, condition_of(word.branch), words_that_decide(word.branch->condition, file));
+  if (word.text.find("$(") != std::string::npos || word.text.find('`') != std::string::npos)
+    return fmt::format("line {}: the words that {} prints are not known: any option may be among them",
+                       word.line, word.text);
+  return fmt::format("line {}: {} is not set in the text: counted as empty", word.line, word.text);
 }
 
 // Names variables such as "$AC" and "${AC:-full}". "$3" needs two arguments before it.

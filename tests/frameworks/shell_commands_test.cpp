@@ -11,6 +11,7 @@ namespace {
 
 using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -177,6 +178,12 @@ TEST(ShellCommands, FollowsTheOutputOfCommands) {
       {"M=1; f() { hostname; echo 4; }; M=$(f)", "M=$(if [ -d / ]; then echo 1; else echo 2; fi)"});
   EXPECT_THAT(notes_of("train.py --num-layers 4 --bf16 x $(more flags)"),
               Contains(AllOf(HasSubstr("$(more flags)"), HasSubstr("any option may be among them"))));
+  EXPECT_THAT(notes_of("read -ra A <<< $(args)\ntrain.py --num-layers 4 --of-fork \"${A[@]}\""),
+              Contains(HasSubstr("words of $A")));
+  EXPECT_THAT(notes_of("train.py --num-layers 4 --bf16 $(more)"), Contains(HasSubstr("$(more)")));
+  EXPECT_THAT(
+      script_flags("A=(\"--j=$(nproc --all) 1\")\ntrain.py --num-layers 4 ${A[@]}", "s").flags.back().values,
+      ElementsAre("$(nproc --all)", "1"));
   EXPECT_THAT(notes_of("mapfile -t A < list\ntrain.py --num-layers 4 --bf16 x \"${A[@]}\""),
               Contains(AllOf(HasSubstr("words of $A"), HasSubstr("train.sh A=VALUE"))));
 }

@@ -219,9 +219,16 @@ void ShellValues::Expansion::add(const ShellText& text) {
 void ShellValues::Expansion::add_letter(char one, const ShellPiece& piece, const BranchPointer& branch) {
   if (separators_.find(one) == std::string::npos) {
     open_ = true;
+    after_blank_ = false;
     return append(word_, std::string(1, one), piece.line, branch);
   }
-  open_ = open_ || !is_blank(one);  // ",," holds an empty word
+  if (is_blank(one)) {
+    after_blank_ = after_blank_ || open_;
+    return end_word(one);
+  }
+  // ",," holds an empty word, " ," none.
+  open_ = open_ || !after_blank_;
+  after_blank_ = false;
   end_word(one);
 }
 

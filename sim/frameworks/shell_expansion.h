@@ -47,6 +47,7 @@ class ShellValues::Expansion {
   void braced(const std::string& inside, const std::string& text);
   void changed(const std::string& name, const ShellValue* value, const std::string& rest, char elements,
                const std::string& text);
+  ShellText change_of(const std::string& rest);
   void defaulted(const std::string& name, const ShellValue* value, const std::string& rest, char elements);
   void sliced(const ShellValue& value, bool is_arguments, const std::string& range, char elements,
               const std::string& text);
@@ -65,8 +66,9 @@ class ShellValues::Expansion {
   std::string separators_;
   std::size_t at_ = 0;
   char quote_ = '\0';
-  bool open_ = false;      // a word has begun, maybe an empty one
-  bool vanished_ = false;  // "$@" without arguments: with nothing beside it, it is no word
+  bool open_ = false;         // a word has begun, maybe an empty one
+  bool after_blank_ = false;  // a blank has ended the last word of a value
+  bool vanished_ = false;     // "$@" without arguments: with nothing beside it, it is no word
   ShellText word_;
   std::vector<ShellText> words_;
 };

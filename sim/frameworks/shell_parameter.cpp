@@ -165,15 +165,34 @@ void ShellValues::Expansion::changed(const std::string& name, const ShellValue* 
   ShellValue all;
   for (const ShellText& each : *value) {
     if (!is_decided(each)) return unknown(elements == '\0' ? flat(each) : text);
-    const ShellText change = rest.starts_with('/') || rest.starts_with('#') || rest.starts_with('%')
-                                 ? values_.pattern(rest, line_, false)
-                                 : values_.whole(rest, line_, branch_);
+    const ShellText change = change_of(rest);
     const auto other = is_decided(change) ? changed_value(flat(each), flat(change)) : std::nullopt;
     if (!other) return unknown(text, branch_of(change));
     all.push_back(other->empty() ? ShellText() : ShellText{{*other, line_, branch_}});
     if (elements == '\0') break;
   }
   add_value(all, elements);
+}
+
+// The operator and its words. A '/' that an expansion holds does not end the pattern of ${NAME/a/b}.
+ShellText ShellValues::Expansion::change_of(const std::string& rest) {
+  if (rest.starts_with('#') || rest.starts_with('%')) return values_.pattern(rest, line_, false);
+  if (!rest.starts_with('/')) return values_.whole(rest, line_, branch_);
+  const std::size_t begin =
+      rest.size() > 1 && std::string_view("/#%").find(rest[1]) != std::string_view::npos ? 2 : 1;
+  std::size_t border = begin;
+  while (border < rest.size() && rest[border] != '/') border = behind_unit(rest, border);
+  ShellText change{{rest.substr(0, begin), line_, nullptr}};
+  for (ShellPiece piece : values_.pattern(rest.substr(begin, border - begin), line_, false)) {
+    for (std::size_t at = 0; at < piece.text.size(); ++at)
+      if (piece.text[at] == '\\')
+        ++at;
+      else if (piece.text[at] == '/')
+        piece.text.insert(at++, 1, '\\');
+    append(change, {piece});
+  }
+  if (border < rest.size()) append(change, values_.pattern(rest.substr(border), line_, false));
+  return change;
 }
 
 // ${NAME:-word}, ${NAME:=word}, ${NAME:+word} and ${NAME:?word}

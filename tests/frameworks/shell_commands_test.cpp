@@ -214,6 +214,8 @@ TEST(ShellCommands, ChangesWordsAsTheShell) {
                  {"M=$(echo {01..03} x{1..0} {x} a{1,2}b)", "01 02 03 x1 x0 {x} a1b a2b"},
                  {"M=$'4\\'5'", "4'5"},
                  {"IFS=,; s=a,b; set -- $s; M=$2", "b"},
+                 {"IFS=', '; x='a , b  c'; A=($x); M=${#A[@]}", "3"},
+                 {"V=path/to; s=/; M=${V//$s/_}", "path_to"},
                  {"A=(x y z); M=${A[@]%y}", "x  z"}});
 }
 

@@ -184,6 +184,9 @@ Decided ShellRunner::source(const std::string& path, int line, const Mode& mode)
   if (given != inputs_.files.end()) return nested(shell_text(given->second, 1), mode);
   if (const auto own = written_.find(file_name(path)); own != written_.end())
     return nested(own->second, mode);
+  if (path.starts_with("<(") && path.ends_with(')'))  // source <(command)
+    if (const std::optional<ShellText> text = output_of_text(path.substr(2, path.size() - 3), line))
+      return nested(*text, mode);
   note(fmt::format("line {}: {} is not read: pass --source FILE", line, path));
   return Decided::yes;
 }

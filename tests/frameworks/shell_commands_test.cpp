@@ -173,6 +173,7 @@ TEST(ShellCommands, FollowsTheOutputOfCommands) {
                  {"f() { echo no >&2; printf '%s' \"$1$1\"; }; M=$(f ab)", "abab"},
                  {"M=0; for i in $(seq 16 8 32); do M+=,$i; done", "0,16,24,32"},
                  {"M=$(cat <<Z\na b\nZ\n)", "a b"},
+                 {"M=1; source <(echo M=5)", "5"},
                  {"M=$(printf '%s,' 1 2 3)", "1,2,3,"}});
   expect_undecided(
       {"M=1; f() { hostname; echo 4; }; M=$(f)", "M=$(if [ -d / ]; then echo 1; else echo 2; fi)"});

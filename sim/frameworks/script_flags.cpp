@@ -134,7 +134,8 @@ bool takes_value(const std::string& flag) {
 
 // Words of $(...) or of a variable that a command sets, behind a flag that may be a switch of a fork.
 bool may_hold_options(const ShellWord& word, const std::string& flag) {
-  return find_megatron_option(flag) == nullptr && (word.branch || word.text.starts_with("$("));
+  return find_megatron_option(flag) == nullptr &&
+         (word.branch || (word.text.starts_with("$(") && word.text.ends_with(')')));
 }
 
 void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags& found) {

@@ -135,7 +135,7 @@ bool takes_value(const std::string& flag) {
 // Words of $(...) or of a variable that a command sets, behind a flag that may be a switch of a fork.
 bool may_hold_options(const ShellWord& word, const std::string& flag) {
   return find_megatron_option(flag) == nullptr &&
-         (word.branch || (word.text.starts_with("$(") && word.text.ends_with(')')));
+         ((word.branch && word.branch->sets) || (word.text.starts_with("$(") && word.text.ends_with(')')));
 }
 
 void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags& found) {
@@ -297,7 +297,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
 }
 
 std::string note_on_unknown(const ShellWord& word, const std::string& file) {
-  if (word.branch)
+  if (word.branch && word.branch->sets)
     return fmt::format(
         "line {}: the words of {} are not known ({}): any option may be among them; {} decides", word.line,
         word.text, condition_of(word.branch), words_that_decide(word.branch->condition, file));

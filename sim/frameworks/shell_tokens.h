@@ -11,6 +11,7 @@ namespace rehearse {
 struct ShellBranch {
   int line = 0;
   std::string condition;  // "if [ $AC = full ]"
+  bool sets = false;      // it is a command that sets a variable to an unknown value
 };
 using BranchPointer = std::shared_ptr<const ShellBranch>;
 

@@ -64,9 +64,9 @@ void ShellValues::undecide(const std::string& name, int line, const std::string&
   const std::string& target = resolved(name);
   if (given_.contains(target)) return;
   const std::string unset = "$" + target;
-  store(
-      target,
-      {{{unset, line, std::make_shared<const ShellBranch>(ShellBranch{line, command + " sets " + unset})}}});
+  store(target,
+        {{{unset, line,
+           std::make_shared<const ShellBranch>(ShellBranch{line, command + " sets " + unset, true})}}});
 }
 
 void ShellValues::declare(const std::string& name, const std::string& letters, bool is_local,

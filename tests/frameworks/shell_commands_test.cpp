@@ -181,6 +181,8 @@ TEST(ShellCommands, FollowsTheOutputOfCommands) {
               Contains(AllOf(HasSubstr("$(more flags)"), HasSubstr("any option may be among them"))));
   EXPECT_THAT(notes_of("read -ra A <<< $(args)\ntrain.py --num-layers 4 --of-fork \"${A[@]}\""),
               Contains(HasSubstr("words of $A")));
+  EXPECT_THAT(notes_of("[ -d x ] && A=\"$A --bf16\"\ntrain.py --num-layers 4 --swiglu $A"),
+              Contains(HasSubstr("$A is not set in the text")));
   EXPECT_THAT(notes_of("train.py --num-layers 4 --bf16 $(more)"), Contains(HasSubstr("$(more)")));
   EXPECT_THAT(
       script_flags("A=(\"--j=$(nproc --all) 1\")\ntrain.py --num-layers 4 ${A[@]}", "s").flags.back().values,

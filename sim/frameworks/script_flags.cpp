@@ -78,6 +78,23 @@ bool has_flags(const ShellCommand& command) {
          std::ranges::any_of(command.words, [](const ShellWord& word) { return is_flag(word.text); });
 }
 
+// The parts between blanks; $(nproc --all) is one.
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char letter : text) {
+    if (letter == '(' || letter == '{') ++depth;
+    if ((letter == ')' || letter == '}') && depth > 0) --depth;
+    const bool is_blank = letter == ' ' || letter == '\t' || letter == '\n';
+    if (!is_blank || depth > 0)
+      parts.back() += letter;
+    else if (!parts.back().empty())
+      parts.emplace_back();
+  }
+  if (parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
 // Elements of an array may hold a flag and its value in one pair of quotes.
 std::vector<ShellWord> separate(const std::vector<ShellWord>& words) {
   std::vector<ShellWord> all;
@@ -86,8 +103,7 @@ std::vector<ShellWord> separate(const std::vector<ShellWord>& words) {
       all.push_back(word);
       continue;
     }
-    std::istringstream parts(word.text);
-    for (std::string part; parts >> part;) all.push_back({part, word.line, word.branch});
+    for (std::string& part : parts_of(word.text)) all.push_back({std::move(part), word.line, word.branch});
   }
   return all;
 }
@@ -119,6 +135,17 @@ void refuse_other_programs(const ShellCommand& command, const std::string& file)
       throw InputError({file, fmt::format("line {}", word.line), "trains with OpenRLHF, which is not read",
                         "found " + word.text.substr(0, 200),
                         "the same settings as flags: rehearse help simulate"});
+}
+
+bool takes_value(const std::string& flag) {
+  const MegatronOption* const option = find_megatron_option(flag);
+  return option == nullptr || option->takes != OptionTakes::nothing;
+}
+
+// Words of $(...) or of a variable that a command sets, behind a flag that may be a switch of a fork.
+bool may_hold_options(const ShellWord& word, const std::string& flag) {
+  return find_megatron_option(flag) == nullptr &&
+         ((word.branch && word.branch->sets) || (word.text.starts_with("$(") && word.text.ends_with(')')));
 }
 
 void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags& found) {
@@ -153,11 +180,11 @@ void add_flags(const ShellCommand& command, const std::string& file, ScriptFlags
       if (equals != std::string::npos) found.flags.back().values.push_back(word.text.substr(equals + 1));
       continue;
     }
-    const bool is_first = open && found.flags.back().values.empty();
-    if (is_unknown(word.text) && i > program && !is_first) {
-      found.notes.push_back(
-          fmt::format("line {}: {} is not set in the text: counted as empty", word.line, word.text));
-    } else if (open) {
+    const bool is_value = open && found.flags.back().values.empty() && takes_value(found.flags.back().name);
+    const bool is_open = is_unknown(word.text) && i > program;
+    if (is_open && (!is_value || may_hold_options(word, found.flags.back().name)))
+      found.notes.push_back(note_on_unknown(word, file));
+    if (open && (!is_open || is_value)) {
       ScriptFlag& flag = found.flags.back();
       flag.values.push_back(word.text);
       mark(flag, branch);
@@ -273,6 +300,17 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
     add_job(submitted, found);
   }
   return found;
+}
+
+std::string note_on_unknown(const ShellWord& word, const std::string& file) {
+  if (word.branch && word.branch->sets)
+    return fmt::format(
+        "line {}: the words of {} are not known ({}): any option may be among them; {} decides", word.line,
+        word.text, condition_of(word.branch), words_that_decide(word.branch->condition, file));
+  if (word.text.find("$(") != std::string::npos || word.text.find('`') != std::string::npos)
+    return fmt::format("line {}: the words that {} prints are not known: any option may be among them",
+                       word.line, word.text);
+  return fmt::format("line {}: {} is not set in the text: counted as empty", word.line, word.text);
 }
 
 // Names variables such as "$AC" and "${AC:-full}". "$3" needs two arguments before it.

@@ -9,6 +9,8 @@
 
 namespace rehearse {
 
+struct ShellWord;
+
 struct ScriptFlag {
   std::string name;  // "--num-layers"
   std::vector<std::string> values;
@@ -37,5 +39,8 @@ void add_environment(const std::vector<SetVariable>& variables, ScriptFlags& fou
 
 // The command that hands in the variables of a text: "rehearse import train.sh TP=... 1".
 std::string words_that_decide(const std::string& text, const std::string& file);
+
+// A note on a word of the command, such as $MORE, whose value the text does not set.
+std::string note_on_unknown(const ShellWord& word, const std::string& file);
 
 }  // namespace rehearse

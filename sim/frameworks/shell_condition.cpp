@@ -1,47 +1,66 @@
 #include "frameworks/shell_condition.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <optional>
+
+#include "frameworks/shell_arithmetic.h"
+#include "frameworks/shell_pattern.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr std::size_t kMaxWords = 200;  // of a condition
-constexpr std::size_t kLongestPattern = 64;
-
-// Whether the text sets the word, in every branch alike.
-bool is_known(const ShellText& text) {
-  return !branch_of(text) && flat(text).find('$') == std::string::npos;
-}
+constexpr std::size_t kMaxWordsOfCondition = 200;  // of a condition
+constexpr int kDeepestBrackets = 32;    // ( ( ... ) )
 
 Decided decided(bool value) {
   return value ? Decided::yes : Decided::no;
 }
 
-std::optional<std::int64_t> integer_of(const ShellText& text) {
-  const std::string digits = flat(text);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
+// '$' ends a regular expression; elsewhere it begins the name of a variable that is not set.
+bool is_known_regex(const ShellText& text) {
+  const std::string all = flat(text);
+  for (std::size_t at = all.find('$'); at != std::string::npos; at = all.find('$', at + 1))
+    if (at + 1 < all.size() && all[at + 1] != ')' && all[at + 1] != '|' && (at == 0 || all[at - 1] != '\\'))
+      return false;
+  return !branch_of(text);
 }
 
-Decided compared(const ShellText& left, const std::string& sign, const ShellText& right, bool patterns) {
-  if (!is_known(left) || !is_known(right)) return Decided::unknown;
-  if (sign == "=" || sign == "==" || sign == "!=") {
-    const bool is_long = flat(right).size() > kLongestPattern || flat(left).size() > kLongestPattern;
-    if (patterns && is_long) return Decided::unknown;  // fnmatch tries all ways
-    const bool same =
-        patterns ? fnmatch(flat(right).c_str(), flat(left).c_str(), 0) == 0 : flat(left) == flat(right);
-    return decided(same == (sign != "!="));
+Decided decided(std::optional<bool> value) {
+  return value ? decided(*value) : Decided::unknown;
+}
+
+// Texts whose order is the same in every locale.
+bool is_ordered(const std::string& text) {
+  return std::ranges::all_of(
+      text, [](char one) { return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'z'); });
+}
+
+Decided fits(const ShellText& left, const ShellText& pattern, Decided ignores_case) {
+  const auto fit = [&](bool ignores) { return shell_glob(flat(pattern), flat(left), ignores); };
+  if (ignores_case != Decided::unknown) return decided(fit(ignores_case == Decided::yes));
+  return fit(true) == fit(false) ? decided(fit(true)) : Decided::unknown;
+}
+
+Decided compared(const ShellText& left, const std::string& sign, const ShellText& right, bool patterns,
+                 Decided ignores_case) {
+  if (sign == "=~" && patterns) {
+    if (!is_decided(left) || !is_known_regex(right) || ignores_case == Decided::unknown)
+      return Decided::unknown;
+    return decided(shell_regex(flat(right), flat(left), ignores_case == Decided::yes, nullptr));
   }
-  const auto a = integer_of(left), b = integer_of(right);
+  if (!is_decided(left) || !is_decided(right)) return Decided::unknown;
+  if (sign == "=" || sign == "==" || sign == "!=") {
+    const Decided same = patterns ? fits(left, right, ignores_case) : decided(flat(left) == flat(right));
+    return sign == "!=" ? negated(same) : same;
+  }
+  if (sign == "<" || sign == ">") {
+    if (!is_ordered(flat(left)) || !is_ordered(flat(right))) return Decided::unknown;
+    return decided(sign == "<" ? flat(left) < flat(right) : flat(left) > flat(right));
+  }
+  const auto a = shell_integer(flat(left)), b = shell_integer(flat(right));
   if (!a || !b) return Decided::unknown;
   if (sign == "-eq") return decided(*a == *b);
   if (sign == "-ne") return decided(*a != *b);
@@ -54,11 +73,12 @@ Decided compared(const ShellText& left, const std::string& sign, const ShellText
 
 class ShellCondition {
  public:
-  ShellCondition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set)
-      : words_(words), patterns_(patterns), is_set_(is_set) {}
+  ShellCondition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set,
+                 Decided ignores_case)
+      : words_(words), patterns_(patterns), is_set_(is_set), ignores_case_(ignores_case) {}
 
   Decided all() {
-    if (words_.size() > kMaxWords) return Decided::unknown;
+    if (words_.size() > kMaxWordsOfCondition) return Decided::unknown;
     if (words_.empty()) return Decided::no;
     const Decided result = either();
     return at_ == words_.size() ? result : Decided::unknown;
@@ -88,7 +108,7 @@ class ShellCondition {
   }
 
   static bool joins(const std::string& word) {
-    return word == "||" || word == "-o" || word == "&&" || word == "-a";
+    return word == "||" || word == "-o" || word == "&&" || word == "-a" || word == ")";
   }
 
   Decided primary() {
@@ -97,15 +117,22 @@ class ShellCondition {
       ++at_;
       return negated(primary());
     }
+    if (patterns_ && sees(0, "(")) {
+      if (++depth_ > kDeepestBrackets) return at_ = words_.size(), Decided::unknown;
+      ++at_;
+      const Decided inside = either();
+      --depth_;
+      return sees(0, ")") ? (++at_, inside) : (at_ = words_.size() + 1, Decided::unknown);
+    }
     const ShellText& first = words_[at_];
     const std::string sign = at_ + 1 < words_.size() ? flat(words_[at_ + 1]) : "";
     if (flat(first) == "-z" || flat(first) == "-n") return emptiness();
     if (flat(first) == "-v" && !sign.empty() && !joins(sign)) {
       at_ += 2;
-      return is_known(words_[at_ - 1]) ? is_set_(sign) : Decided::unknown;
+      return is_decided(words_[at_ - 1]) ? is_set_(sign) : Decided::unknown;
     }
     if (at_ + 2 < words_.size() && !joins(sign)) {
-      const Decided result = compared(first, sign, words_[at_ + 2], patterns_);
+      const Decided result = compared(first, sign, words_[at_ + 2], patterns_, ignores_case_);
       at_ += 3;
       return result;
     }
@@ -114,7 +141,7 @@ class ShellCondition {
       return Decided::unknown;
     }
     ++at_;
-    return is_known(first) ? decided(!flat(first).empty()) : Decided::unknown;
+    return is_decided(first) ? decided(!flat(first).empty()) : Decided::unknown;
   }
 
   Decided emptiness() {
@@ -123,13 +150,15 @@ class ShellCondition {
     const ShellText& word = words_[at_ + 1];
     at_ += 2;
     if (!unset_name(word).empty()) return decided(wants_empty);
-    return is_known(word) ? decided(flat(word).empty() == wants_empty) : Decided::unknown;
+    return is_decided(word) ? decided(flat(word).empty() == wants_empty) : Decided::unknown;
   }
 
   const std::vector<ShellText>& words_;
   bool patterns_;
   const IsSet& is_set_;
+  Decided ignores_case_;
   std::size_t at_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace
@@ -150,13 +179,14 @@ Decided both(Decided a, Decided b) {
   return a == Decided::yes && b == Decided::yes ? Decided::yes : Decided::unknown;
 }
 
-Decided shell_condition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set) {
-  return ShellCondition(words, patterns, is_set).all();
+Decided shell_condition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set,
+                        Decided ignores_case) {
+  return ShellCondition(words, patterns, is_set, ignores_case).all();
 }
 
-Decided shell_matches(const ShellText& word, const ShellText& pattern) {
+Decided shell_matches(const ShellText& word, const ShellText& pattern, Decided ignores_case) {
   if (flat(pattern) == "*") return Decided::yes;
-  return compared(word, "=", pattern, true);
+  return compared(word, "=", pattern, true, ignores_case);
 }
 
 }  // namespace rehearse

@@ -37,9 +37,7 @@ void ShellCursor::require_word(const char* word, int line) {
 }
 
 void ShellCursor::skip_blank_lines() {
-  while (!ends() && (peek().is("\n") || peek().is(";") || peek().is("&") ||
-                     peek().kind == ShellToken::Kind::here_document))
-    ++at_;
+  while (!ends() && (peek().is("\n") || peek().is(";") || peek().is("&") || peek().is_redirection())) ++at_;
 }
 
 void ShellCursor::skip_line_ends() {
@@ -50,6 +48,7 @@ void ShellCursor::skip_line_ends() {
 std::string ShellCursor::shown(std::size_t begin, std::size_t end) const {
   std::string text;
   for (std::size_t i = begin; i < std::min(end, tokens_->size()) && text.size() < kLongestCondition; ++i) {
+    if ((*tokens_)[i].is_redirection()) continue;
     const std::string& word = (*tokens_)[i].text;
     if (word != "\n" && word != ";") text += (text.empty() ? "" : " ") + word;
   }

@@ -1,23 +1,23 @@
+#include "frameworks/shell_expansion.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>
-#include <string_view>
-#include <utility>
 
 #include "base/error.h"
-#include "frameworks/shell_values.h"
-#include "frameworks/shell_words.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr int kDeepestDefault = 32;  // ${A:-${B:-...}}
+constexpr int kDeepestOutput = 32;  // $(... $(...))
 
 bool is_blank(char letter) {
   return letter == ' ' || letter == '\t' || letter == '\n';
 }
+
+}  // namespace
 
 std::size_t end_of_name(const std::string& text, std::size_t begin) {
   if (begin < text.size() &&
@@ -29,7 +29,6 @@ std::size_t end_of_name(const std::string& text, std::size_t begin) {
   return end;
 }
 
-// The end of the brackets that open at `begin`; quotes inside may hold brackets.
 std::size_t end_of_brackets(const std::string& text, std::size_t begin, char open, char close) {
   int depth = 0;
   for (std::size_t at = begin; at < text.size(); ++at) {
@@ -46,243 +45,212 @@ std::size_t end_of_brackets(const std::string& text, std::size_t begin, char ope
   return text.size();
 }
 
-}  // namespace
+std::vector<ShellText> ShellValues::Expansion::run() {
+  while (at_ < raw_.size()) unit();
+  if (open_ && !(vanished_ && flat(word_).empty())) words_.push_back(std::move(word_));
+  return std::move(words_);
+}
 
-// Expands one word of the script.
-class ShellValues::Expansion {
- public:
-  Expansion(ShellValues& values, std::string raw, int line, BranchPointer branch, bool splits)
-      : values_(values), raw_(std::move(raw)), line_(line), branch_(std::move(branch)), splits_(splits) {}
-
-  std::vector<ShellText> run() {
-    while (at_ < raw_.size()) unit();
-    if (open_ && !(vanished_ && flat(word_).empty())) words_.push_back(std::move(word_));
-    return std::move(words_);
+void ShellValues::Expansion::put(const std::string& text, int line, const BranchPointer& branch,
+                                 bool is_literal) {
+  if (pattern_ == ShellPattern::none || !is_literal) return append(word_, text, line, branch);
+  const std::string_view special = pattern_ == ShellPattern::glob ? "*?[]\\/()|@!+-^" : ".[]{}()*+?^$|\\";
+  std::string escaped;
+  for (const char one : text) {
+    if (special.find(one) != std::string_view::npos) escaped += '\\';
+    escaped += one;
   }
+  append(word_, escaped, line, branch);
+}
 
- private:
-  void letter(char one) {
+void ShellValues::Expansion::letter(char one, bool is_literal) {
+  open_ = true;
+  put(std::string(1, one), line_, branch_, is_literal);
+  if (one == '\n') ++line_;
+}
+
+void ShellValues::Expansion::unit() {
+  const char one = raw_[at_];
+  if (one == '\\' && at_ + 1 < raw_.size() && quote_ != '\'') return escaped();
+  if (quote_ == '\0' && raw_.compare(at_, 2, "$'") == 0) return ansi_quoted();
+  if (one == quote_) {
+    quote_ = '\0';
     open_ = true;
-    append(word_, std::string(1, one), line_, branch_);
-    if (one == '\n') ++line_;
+  } else if (quote_ == '\0' && (one == '"' || one == '\'')) {
+    quote_ = one;
+    open_ = true;
+  } else if (quote_ != '\'' && (one == '$' || one == '`')) {
+    return dollar();
+  } else {
+    letter(one, quote_ != '\0');
   }
+  ++at_;
+}
 
-  void unit() {
-    const char one = raw_[at_];
-    if (one == '\\' && at_ + 1 < raw_.size() && quote_ != '\'') return escaped();
-    if (one == quote_) {
-      quote_ = '\0';
-      open_ = true;
-    } else if (quote_ == '\0' && (one == '"' || one == '\'')) {
-      quote_ = one;
-      open_ = true;
-    } else if (quote_ != '\'' && (one == '$' || one == '`')) {
-      return dollar();
+void ShellValues::Expansion::escaped() {
+  const char next = raw_[at_ + 1];
+  at_ += 2;
+  if (next == '\n') return void(++line_);
+  const bool kept = quote_ == '"' && std::string_view("$`\"\\").find(next) == std::string_view::npos;
+  const bool of_regex = pattern_ == ShellPattern::regex && quote_ == '\0' &&
+                        std::isalnum(static_cast<unsigned char>(next)) != 0;
+  if (kept || of_regex) letter('\\', kept);
+  letter(next, !of_regex);
+}
+
+// $'a\tb'
+void ShellValues::Expansion::ansi_quoted() {
+  open_ = true;
+  for (at_ += 2; at_ < raw_.size() && raw_[at_] != '\''; ++at_) {
+    if (raw_[at_] != '\\' || at_ + 1 == raw_.size()) {
+      letter(raw_[at_], true);
+      continue;
+    }
+    const char next = raw_[++at_];
+    const std::size_t known = std::string_view("ntr\\'\"").find(next);
+    if (known == std::string_view::npos) {
+      unknown("$'\\" + std::string(1, next) + "'");
     } else {
-      letter(one);
+      letter("\n\t\r\\'\""[known], true);
     }
-    ++at_;
   }
+  ++at_;
+}
 
-  void escaped() {
-    const char next = raw_[at_ + 1];
-    at_ += 2;
-    if (next == '\n') return void(++line_);
-    const bool kept = quote_ == '"' && std::string_view("$`\"\\").find(next) == std::string_view::npos;
-    if (kept) letter('\\');
-    letter(next);
+void ShellValues::Expansion::dollar() {
+  const std::size_t begin = at_;
+  if (raw_[at_] == '`') {
+    at_ = std::min(raw_.find('`', at_ + 1), raw_.size() - 1) + 1;
+    return command("$(" + raw_.substr(begin + 1, at_ - begin - 2) + ")");
   }
-
-  void dollar() {
-    const std::size_t begin = at_;
-    if (raw_[at_] == '`') {
-      at_ = std::min(raw_.find('`', at_ + 1), raw_.size() - 1) + 1;
-      return command("$(" + raw_.substr(begin + 1, at_ - begin - 2) + ")");
-    }
-    if (raw_.compare(at_, 3, "$((") == 0) return sum();
-    if (raw_.compare(at_, 2, "$(") == 0) {
-      at_ = std::min(end_of_brackets(raw_, at_ + 1, '(', ')') + 1, raw_.size());
-      return command(raw_.substr(begin, at_ - begin));
-    }
-    if (raw_.compare(at_, 2, "${") == 0) {
-      const std::size_t end = end_of_brackets(raw_, at_ + 1, '{', '}');
-      at_ = std::min(end + 1, raw_.size());
-      return braced(raw_.substr(begin + 2, end - begin - 2), raw_.substr(begin, at_ - begin));
-    }
-    const std::size_t end = end_of_name(raw_, at_ + 1);
-    at_ = end;
-    if (end == begin + 1) return letter('$');
-    named(raw_.substr(begin + 1, end - begin - 1), raw_.substr(begin, end - begin), false);
+  if (quote_ == '\0' && raw_.compare(at_, 2, "$\"") == 0) return void(++at_);
+  if (raw_.compare(at_, 3, "$((") == 0) return sum();
+  if (raw_.compare(at_, 2, "$(") == 0) {
+    at_ = std::min(end_of_brackets(raw_, at_ + 1, '(', ')') + 1, raw_.size());
+    return command(raw_.substr(begin, at_ - begin));
   }
-
-  void sum() {
-    const std::size_t begin = at_, end = end_of_brackets(raw_, at_ + 1, '(', ')');
+  if (raw_.compare(at_, 2, "${") == 0) {
+    const std::size_t end = end_of_brackets(raw_, at_ + 1, '{', '}');
     at_ = std::min(end + 1, raw_.size());
-    const std::string inside = raw_.substr(begin + 3, end > begin + 4 ? end - begin - 4 : 0);
-    const ShellText terms = values_.whole(inside, line_, branch_);
-    const auto value = values_.arithmetic(flat(terms));
-    if (!value && branch_of(terms)) branch_ = branch_of(terms);
-    if (!value) return unknown(raw_.substr(begin, at_ - begin));
-    add({{std::to_string(*value), line_, branch_of(terms) ? branch_of(terms) : branch_}});
+    return braced(raw_.substr(begin + 2, end - begin - 2), raw_.substr(begin, at_ - begin));
   }
+  const std::size_t end = end_of_name(raw_, at_ + 1);
+  at_ = end;
+  if (end == begin + 1) return letter('$', quote_ != '\0');
+  named(raw_.substr(begin + 1, end - begin - 1), raw_.substr(begin, end - begin));
+}
 
-  // $(...) of a command that computes from its words alone; others stay as they stand.
-  void command(const std::string& text) {
-    const std::optional<ShellText> output = text.size() > 3 && values_.depth_ < kDeepestDefault
-                                                ? values_.output(text.substr(2, text.size() - 3), line_)
-                                                : std::nullopt;
-    output ? add(*output) : unknown(text);
-  }
+void ShellValues::Expansion::sum() {
+  const std::size_t begin = at_, end = end_of_brackets(raw_, at_ + 1, '(', ')');
+  at_ = std::min(end + 1, raw_.size());
+  const std::string inside = raw_.substr(begin + 3, end > begin + 4 ? end - begin - 4 : 0);
+  const ShellText terms = values_.whole(inside, line_, branch_);
+  const BranchPointer branch = branch_of(terms) ? branch_of(terms) : branch_;
+  const auto value = values_.arithmetic(flat(terms), branch, line_);
+  if (!value) return unknown(raw_.substr(begin, at_ - begin), branch);
+  add({{std::to_string(*value), line_, branch}});
+}
 
-  // A variable that the text does not set stays as written.
-  void unknown(std::string text) {
-    open_ = true;
-    std::erase_if(text, is_blank);  // it stays one word
-    append(word_, text, line_, branch_);
-  }
+// $(...) of a command that computes from its words alone; others stay as they stand.
+void ShellValues::Expansion::command(const std::string& text) {
+  const std::optional<ShellText> output = text.size() > 3 && values_.depth_ < kDeepestOutput
+                                              ? values_.output(text.substr(2, text.size() - 3), line_)
+                                              : std::nullopt;
+  output ? add(*output) : unknown(text);
+}
 
-  void named(const std::string& name, const std::string& text, bool elements) {
-    const bool all = name == "@" || name == "*";
-    if (name == "@" && values_.find(name) == nullptr) vanished_ = true;
-    if (const ShellValue* value = values_.find(name)) return add_value(*value, elements || all);
-    if (!all) unknown(text);  // nobody gave arguments to the script itself
-  }
+// A variable that the text does not set stays as written, and is one word.
+void ShellValues::Expansion::unknown(const std::string& text, const BranchPointer& branch) {
+  open_ = true;
+  const BranchPointer& of = branch ? branch : branch_;
+  if (std::ranges::none_of(text, is_blank)) return append(word_, text, line_, of);
+  word_.push_back({text, line_, of, true});
+}
 
-  void add_value(const ShellValue& value, bool elements) {
-    if (elements && value.empty()) vanished_ = true;
-    for (std::size_t i = 0; i < value.size() && (elements || i == 0); ++i) {
-      if (i > 0) end_word();
-      add(value[i]);
-      if (quote_ == '"') open_ = true;
+void ShellValues::Expansion::named(const std::string& name, const std::string& text) {
+  const bool all = name == "@" || name == "*";
+  if (name == "@" && values_.find(name) == nullptr) vanished_ = true;
+  if (const ShellValue* value = values_.find(name)) return add_value(*value, all ? name[0] : '\0');
+  if (!all) unknown(text);  // nobody gave arguments to the script itself
+}
+
+// `elements` is '@' or '*' for all of an array.
+void ShellValues::Expansion::add_value(const ShellValue& value, char elements) {
+  if (elements != '\0' && value.empty()) vanished_ = true;
+  const bool joins = elements == '*' && (quote_ == '"' || !splits_);
+  for (std::size_t i = 0; i < value.size() && (elements != '\0' || i == 0); ++i) {
+    if (i > 0 && joins && separators_.empty()) {
+    } else if (i > 0 && joins) {
+      append(word_, separators_.substr(0, 1), line_, branch_);
+    } else if (i > 0) {
+      end_word(' ');
     }
+    add(value[i]);
+    if (quote_ == '"') open_ = true;
   }
+}
 
-  void end_word() {
-    if (splits_) {
-      if (open_) words_.push_back(std::exchange(word_, {}));
-      open_ = false;
+void ShellValues::Expansion::end_word(char joint) {
+  if (splits_) {
+    if (open_) words_.push_back(std::exchange(word_, {}));
+    open_ = false;
+  } else {
+    append(word_, std::string(1, joint), line_, branch_);
+  }
+}
+
+void ShellValues::Expansion::add(const ShellText& text) {
+  for (const ShellPiece& piece : text) {
+    values_.spend(piece.text.size(), line_);
+    const BranchPointer& branch = piece.branch ? piece.branch : branch_;
+    if (piece.is_whole) {
+      open_ = true;
+      word_.push_back({piece.text, piece.line, branch, true});
+    } else if (quote_ == '"' || !splits_) {
+      open_ = true;
+      put(piece.text, piece.line, branch, quote_ == '"');
     } else {
-      append(word_, " ", line_, branch_);
+      for (const char one : piece.text) add_letter(one, piece, branch);
     }
   }
+}
 
-  void add(const ShellText& text) {
-    for (const ShellPiece& piece : text) {
-      values_.spend(piece.text.size(), line_);
-      const BranchPointer& branch = piece.branch ? piece.branch : branch_;
-      if (quote_ == '"' || !splits_) {
-        open_ = true;
-        append(word_, piece.text, piece.line, branch);
-        continue;
-      }
-      for (const char one : piece.text) {
-        if (is_blank(one)) {
-          end_word();
-        } else {
-          open_ = true;
-          append(word_, std::string(1, one), piece.line, branch);
-        }
-      }
-    }
+// Of a value outside quotes, which separators split into words.
+void ShellValues::Expansion::add_letter(char one, const ShellPiece& piece, const BranchPointer& branch) {
+  if (separators_.find(one) == std::string::npos) {
+    open_ = true;
+    after_blank_ = false;
+    return append(word_, std::string(1, one), piece.line, branch);
   }
-
-  // ${NAME}, ${NAME[@]}, ${NAME[key]}, ${#NAME}, ${NAME:-default}, ${NAME%.sh} and their like; others stay as
-  // they stand.
-  void braced(const std::string& inside, const std::string& text) {
-    if (inside.size() > 1 && inside[0] == '#') return count(inside.substr(1), text);
-    if (inside.size() > 1 && inside[0] == '!') return indirect(inside.substr(1), text);
-    std::size_t end = end_of_name(inside, 0);
-    while (end > 0 && end < inside.size() && std::isdigit(static_cast<unsigned char>(inside[0])) != 0 &&
-           std::isdigit(static_cast<unsigned char>(inside[end])) != 0)
-      ++end;
-    std::string name = inside.substr(0, end);
-    std::string rest = inside.substr(end);
-    const bool elements = rest.starts_with("[@]") || rest.starts_with("[*]");
-    if (elements) rest.erase(0, 3);
-    if (name.empty() || name == "#" || name == "!") return unknown(text);
-    std::optional<ShellValue> element;
-    if (rest.starts_with('[')) {
-      const std::size_t close = end_of_brackets(rest, 0, '[', ']');
-      element = values_.element(name, flat(values_.whole(rest.substr(1, close - 1), line_, branch_)));
-      rest.erase(0, std::min(close + 1, rest.size()));
-      if (!element && rest.empty()) return unknown(text);
-    }
-    const ShellValue* value = element ? &*element : values_.find(name);
-    if (rest.empty()) return value ? add_value(*value, elements) : named(name, text, elements);
-    changed(name, value, rest, elements, text);
+  if (is_blank(one)) {
+    after_blank_ = after_blank_ || open_;
+    return end_word(one);
   }
-
-  void changed(const std::string& name, const ShellValue* value, const std::string& rest, bool elements,
-               const std::string& text) {
-    const bool filled = value && !(value->size() == 1 && value->front().empty()) && !value->empty();
-    const bool colon = rest.starts_with(":");
-    const std::string sign = rest.substr(colon ? 1 : 0, 1),
-                      word = rest.substr(std::min<std::size_t>(rest.size(), colon ? 2 : 1));
-    if (sign == "-" || sign == "=") {
-      if (value && (filled || !colon)) return add_value(*value, elements);
-      const ShellText other = otherwise(word);
-      if (sign == "=" && is_shell_name(name)) values_.set(name, {other}, branch_);
-      return add(other);
-    }
-    if (sign == "+") return value && (filled || !colon) ? add(otherwise(word)) : void();
-    if (sign == "?") return value ? add_value(*value, elements) : unknown("$" + name);
-    const bool is_known = value && !value->empty() && !branch_of(value->front()) &&
-                          flat(value->front()).find('$') == std::string::npos;
-    if (!is_known) return unknown(value && !value->empty() ? flat(value->front()) : text);
-    const auto other = changed_value(flat(value->front()), flat(values_.whole(rest, line_, branch_)));
-    other ? add({{*other, line_, branch_}}) : unknown(text);
-  }
-
-  // ${#NAME} and ${#NAME[@]}.
-  void count(const std::string& inside, const std::string& text) {
-    const std::size_t end = end_of_name(inside, 0);
-    const ShellValue* value = values_.find(inside.substr(0, end));
-    const std::string rest = inside.substr(end);
-    if (value == nullptr) return unknown(text);
-    if (rest == "[@]" || rest == "[*]") return add({{std::to_string(value->size()), line_, branch_}});
-    if (!rest.empty() || value->empty() || branch_of(value->front())) return unknown(text);
-    const std::string known = flat(value->front());
-    known.find('$') == std::string::npos ? add({{std::to_string(known.size()), line_, branch_}})
-                                         : unknown(text);
-  }
-
-  // ${!NAME}.
-  void indirect(const std::string& name, const std::string& text) {
-    const ShellValue* value = values_.find(name);
-    const ShellValue* other =
-        value && !value->empty() && !branch_of(value->front()) ? values_.find(flat(value->front())) : nullptr;
-    other ? add_value(*other, false) : unknown(text);
-  }
-
-  ShellText otherwise(const std::string& word) {
-    if (++values_.depth_ > kDeepestDefault)
-      throw InputError({values_.file_, fmt::format("line {}", line_), "defaults nest too deep", "", ""});
-    ShellText text = values_.whole(word, line_, branch_);
-    --values_.depth_;
-    return text;
-  }
-
-  ShellValues& values_;
-  std::string raw_;
-  int line_;
-  BranchPointer branch_;
-  bool splits_;
-  std::size_t at_ = 0;
-  char quote_ = '\0';
-  bool open_ = false;      // a word has begun, maybe an empty one
-  bool vanished_ = false;  // "$@" without arguments: with nothing beside it, it is no word
-  ShellText word_;
-  std::vector<ShellText> words_;
-};
+  // ",," holds an empty word, " ," none.
+  open_ = open_ || !after_blank_;
+  after_blank_ = false;
+  end_word(one);
+}
 
 std::vector<ShellText> ShellValues::words(const ShellToken& word, const BranchPointer& branch) {
   spend(word.text.size(), word.line);
-  return Expansion(*this, word.text, word.line, word.branch ? word.branch : branch, true).run();
+  const BranchPointer& of = word.branch ? word.branch : branch;
+  std::vector<ShellText> all;
+  for (const std::string& each : shell_alternatives(word.text))
+    for (ShellText& text : Expansion(*this, each, word.line, of, true).run()) all.push_back(std::move(text));
+  return all;
 }
 
 ShellText ShellValues::whole(const std::string& word, int line, const BranchPointer& branch) {
   spend(word.size(), line);
   std::vector<ShellText> one = Expansion(*this, word, line, branch, false).run();
+  return one.empty() ? ShellText() : std::move(one.front());
+}
+
+ShellText ShellValues::pattern(const std::string& word, int line, bool is_regex) {
+  spend(word.size(), line);
+  const ShellPattern kind = is_regex ? ShellPattern::regex : ShellPattern::glob;
+  std::vector<ShellText> one = Expansion(*this, word, line, nullptr, false, kind).run();
   return one.empty() ? ShellText() : std::move(one.front());
 }
 

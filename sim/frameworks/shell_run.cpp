@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "frameworks/shell_pattern.h"
 #include "frameworks/shell_runner.h"
 
 namespace rehearse {
@@ -12,9 +13,7 @@ namespace rehearse {
 namespace {
 
 constexpr int kMaxCommands = 20'000;  // of a script with its functions called
-constexpr int kMaxTurns = 200;        // of a loop
-constexpr std::size_t kMaxWordsOfLoop = 64;
-constexpr int kDeepestShell = 24;  // blocks, functions and scripts inside each other
+constexpr int kDeepestShell = 24;     // blocks, functions and scripts inside each other
 constexpr std::array kEndOfBlock = {"then", "elif", "else", "fi", "do", "done", "esac", "}"};
 
 bool ends_block(const std::string& word) {
@@ -27,7 +26,9 @@ ShellRunner::ShellRunner(const std::string& file, const ShellInputs& inputs)
     : file_(file),
       inputs_(inputs),
       values_(file, inputs),
-      cursor_(file, std::make_shared<std::vector<ShellToken>>()) {}
+      cursor_(file, std::make_shared<std::vector<ShellToken>>()) {
+  values_.set_output([this](const std::string& command, int line) { return output_of_text(command, line); });
+}
 
 ShellRunner::Mode ShellRunner::under(const Mode& mode, Decided decided, int line,
                                      const std::string& condition) {
@@ -37,6 +38,10 @@ ShellRunner::Mode ShellRunner::under(const Mode& mode, Decided decided, int line
 }
 
 ShellRun ShellRunner::run(const ShellText& text) {
+  const std::string all = flat(text);
+  may_submit_ = std::ranges::any_of(std::array{"sbatch", "qsub", "bsub"}, [&](const char* command) {
+    return all.find(command) != std::string::npos;
+  });
   script(text, {});
   notes_.insert(notes_.end(), values_.notes().begin(), values_.notes().end());
   std::map<std::string, std::string> written;
@@ -61,31 +66,51 @@ Decided ShellRunner::script(const ShellText& text, const Mode& mode) {
   });
 }
 
+// The branch that may have left the commands which follow.
+BranchPointer ShellRunner::doubt() const {
+  for (const Loop& loop : doubts_.loops)
+    if (loop.rest || loop.turn) return loop.rest ? loop.rest : loop.turn;
+  return doubts_.function;
+}
+
 // Runs commands up to the keyword or bracket that ends the block.
-Decided ShellRunner::block(Mode mode) {
+Decided ShellRunner::block(const Mode& mode) {
   deeper();
-  Decided status = Decided::yes;
+  Decided status = mode.skips ? Decided::no : Decided::yes;
   for (cursor_.skip_blank_lines(); !cursor_.ends(); cursor_.skip_blank_lines()) {
     const ShellToken& next = cursor_.peek();
-    if (next.is(")") || next.is(";;") || (cursor_.at_word() && ends_block(next.text))) break;
-    if (stopped_ || broke_) mode.skips = true;
+    if (next.is(")") || next.is(";;") || next.is(";&") || next.is(";;&") ||
+        (cursor_.at_word() && ends_block(next.text)))
+      break;
+    Mode each = mode;
+    if (jumps_.stops || jumps_.leaves > 0 || jumps_.continues) each = {true, nullptr};
+    if (!each.skips && !each.branch) each.branch = doubt();
     const std::size_t before = cursor_.at();
-    status = list(mode);
+    const Decided last = list(each);
+    if (!each.skips) status = last;
     if (cursor_.at() == before) cursor_.advance();
   }
   --depth_;
   return status;
 }
 
-// Commands joined by && and ||.
+// Commands joined by && and ||; with & behind them they are a subshell.
 Decided ShellRunner::list(const Mode& mode) {
+  if (mode.skips || !is_background()) return joined_pipelines(mode);
+  const Subshell inside(*this);
+  joined_pipelines(mode);
+  return Decided::yes;
+}
+
+Decided ShellRunner::joined_pipelines(const Mode& mode) {
   const std::size_t begin = cursor_.at();
   Decided status = pipeline(mode);
   while (cursor_.peek().is("&&") || cursor_.peek().is("||")) {
     const Decided runs = cursor_.peek().is("&&") ? status : negated(status);
     const int line = cursor_.peek().line;
     cursor_.advance();
-    const Mode next = under(mode, runs, line, cursor_.shown(begin, cursor_.at()));
+    Mode next = under(mode, runs, line, cursor_.shown(begin, cursor_.at()));
+    if (jumps_.stops || jumps_.leaves > 0 || jumps_.continues) next = {true, nullptr};
     cursor_.skip_line_ends();
     const Decided after = pipeline(next);
     if (!next.skips && status != Decided::unknown) status = after;
@@ -93,16 +118,59 @@ Decided ShellRunner::list(const Mode& mode) {
   return status;
 }
 
+// All parts of a pipeline are subshells; with `shopt -s lastpipe` all but the last.
 Decided ShellRunner::pipeline(const Mode& mode) {
   const bool inverts = cursor_.peek().is_word("!");
   if (inverts) cursor_.advance();
-  Decided status = command(mode);
-  while (cursor_.take("|")) {
+  Decided status = Decided::yes;
+  for (bool is_first = true;; is_first = false) {
+    const bool is_piped_on = !mode.skips && is_piped();
+    if ((is_piped_on || !is_first) && capture_) capture_->is_known = false;
+    const bool is_subshell = is_piped_on || (!is_first && keeps_last_ == Decided::no);
+    if (is_subshell && !mode.skips) {
+      const Subshell inside(*this);
+      status = command(mode);
+    } else {
+      status = command(mode);
+    }
+    if (!cursor_.take("|")) break;
     cursor_.take("&");
     cursor_.skip_line_ends();
-    status = command(mode);
   }
   return inverts ? negated(status) : status;
+}
+
+void ShellRunner::pass_command() {
+  const bool outer = std::exchange(looks_ahead_, true);
+  const int count = count_;
+  command({true, nullptr});
+  looks_ahead_ = outer;
+  count_ = count;
+}
+
+// Whether '|' is behind the command that begins here.
+bool ShellRunner::is_piped() {
+  const std::size_t begin = cursor_.at();
+  pass_command();
+  const bool found = cursor_.peek().is("|");
+  cursor_.go(begin);
+  return found;
+}
+
+bool ShellRunner::is_background() {
+  const std::size_t begin = cursor_.at();
+  for (bool goes_on = true; goes_on;) {
+    if (cursor_.peek().is_word("!")) cursor_.advance();
+    pass_command();
+    goes_on = false;
+    for (const char* joint : {"|", "&&", "||"}) goes_on = goes_on || cursor_.take(joint);
+    if (goes_on) cursor_.take("&");
+    cursor_.skip_line_ends();
+    if (cursor_.ends()) break;
+  }
+  const bool found = cursor_.peek().is("&");
+  cursor_.go(begin);
+  return found;
 }
 
 Decided ShellRunner::command(const Mode& mode) {
@@ -110,45 +178,71 @@ Decided ShellRunner::command(const Mode& mode) {
   const ShellToken& first = cursor_.peek();
   if (++count_ > kMaxCommands)
     cursor_.fail(first.line, fmt::format("a script runs at most {} commands", kMaxCommands));
-  if (first.is("(")) return group(")", mode);
-  if (first.is_word("{")) return group("}", mode);
-  if (first.is_word("if")) return if_command(mode);
-  if (first.is_word("case")) return case_command(mode);
-  if (first.is_word("for") || first.is_word("select")) return for_command(mode);
-  if (first.is_word("while") || first.is_word("until")) return while_command(mode);
-  if (first.is_word("[[")) return double_brackets(mode);
+  const auto compound = [&]() -> std::optional<Decided> {
+    if (first.is("(")) return group(")", mode);
+    if (first.is_word("{")) return group("}", mode);
+    if (first.is_word("if")) return if_command(mode);
+    if (first.is_word("case")) return case_command(mode);
+    if (first.is_word("for") || first.is_word("select")) return for_command(mode);
+    if (first.is_word("while") || first.is_word("until")) return while_command(mode);
+    if (first.is_word("[[")) return double_brackets(mode);
+    return std::nullopt;
+  };
   if (is_definition()) return definition(mode);
-  return simple(mode);
+  const std::optional<Decided> status = compound();
+  if (!status) return simple(mode);
+  for (; !cursor_.ends() && cursor_.peek().is_redirection(); cursor_.advance())
+    if (capture_ && cursor_.peek().kind == ShellToken::Kind::output) capture_->is_known = false;
+  return *status;
 }
 
 Decided ShellRunner::group(const char* close, const Mode& mode) {
   const int line = cursor_.peek().line;
   cursor_.advance();
-  const Decided status = block(mode);
-  if (cursor_.peek().text != close) cursor_.fail(line, fmt::format("a block is not closed by {}", close));
-  cursor_.advance();
-  return status;
+  const auto inside = [&] {
+    const Decided status = block(mode);
+    if (cursor_.peek().text != close) cursor_.fail(line, fmt::format("a block is not closed by {}", close));
+    cursor_.advance();
+    return status;
+  };
+  if (mode.skips || *close == '}') return inside();
+  const Subshell subshell(*this);
+  return inside();
 }
 
+// A branch in which the script submits itself is none of the job that trains.
 Decided ShellRunner::if_command(const Mode& mode) {
   const int first = cursor_.peek().line;
   Decided none = Decided::yes;  // of the branches before is taken
+  Decided status = Decided::yes;
   std::string condition;
+  const auto branch = [&](const Mode& inside, Decided runs) {
+    const std::optional<ShellScope> before =
+        may_submit_ && !inside.skips ? std::optional(values_.scope()) : std::nullopt;
+    const bool submitted = std::exchange(submits_, false);
+    const Decided last = block(inside);
+    const bool submits = std::exchange(submits_, submitted);
+    if (runs == Decided::yes && !submits) status = last;
+    if (runs == Decided::unknown) status = Decided::unknown;
+    if (submits && before) values_.restore(*before);
+    return submits;
+  };
   do {
     const int line = cursor_.peek().line;
     const std::size_t begin = cursor_.at();
     cursor_.advance();
-    const Decided holds = block(under(mode, none, line, cursor_.shown(begin, begin + 1)));
+    Decided holds = block(under(mode, none, line, cursor_.shown(begin, begin + 1)));
     condition = cursor_.shown(begin, cursor_.at());
     cursor_.require_word("then", line);
-    if (both(none, holds) == Decided::yes && !mode.skips) taken_ = condition;
-    block(under(mode, both(none, holds), line, condition));
+    const Decided runs = both(none, holds);
+    if (runs == Decided::yes && !mode.skips) taken_ = condition;
+    if (branch(under(mode, runs, line, condition), runs)) holds = Decided::no;
     none = both(none, negated(holds));
     cursor_.skip_blank_lines();
   } while (cursor_.peek().is_word("elif"));
-  if (cursor_.take_word("else")) block(under(mode, none, first, condition + " ... else"));
+  if (cursor_.take_word("else")) branch(under(mode, none, first, condition + " ... else"), none);
   cursor_.require_word("fi", first);
-  return Decided::unknown;
+  return status;
 }
 
 Decided ShellRunner::case_command(const Mode& mode) {
@@ -160,17 +254,28 @@ Decided ShellRunner::case_command(const Mode& mode) {
   const std::string head = cursor_.shown(begin, cursor_.at());
   cursor_.require_word("in", line);
   Decided none = Decided::yes;  // of the patterns before fits
+  Decided falls = Decided::no;  // into the next branch, by ";&"
+  Decided status = Decided::yes;
   for (cursor_.skip_blank_lines(); !cursor_.ends() && !cursor_.peek().is_word("esac");
        cursor_.skip_blank_lines()) {
     const std::size_t pattern = cursor_.at();
     const Decided fits = patterns(word, mode);
-    block(under(mode, both(none, fits), line,
-                fmt::format("{} {}", head, cursor_.shown(pattern, cursor_.at()))));
-    none = both(none, negated(fits));
-    if (!cursor_.take(";;") && !cursor_.peek().is_word("esac")) cursor_.advance();
+    const Decided runs = negated(both(negated(falls), negated(both(none, fits))));
+    const Decided last =
+        block(under(mode, runs, line, fmt::format("{} {}", head, cursor_.shown(pattern, cursor_.at()))));
+    if (runs == Decided::yes) status = last;
+    if (runs == Decided::unknown) status = Decided::unknown;
+    falls = cursor_.take(";&") ? runs : Decided::no;
+    // Behind ";;&" the next patterns are tried as well.
+    if (falls == Decided::no && !cursor_.take(";;&")) {
+      none = both(none, negated(fits));
+      if (!cursor_.take(";;") && !cursor_.peek().is_word("esac")) cursor_.advance();
+    } else if (falls != Decided::no) {
+      none = both(none, negated(fits));
+    }
   }
   cursor_.require_word("esac", line);
-  return Decided::unknown;
+  return status;
 }
 
 // Whether one of the patterns before the bracket fits.
@@ -178,88 +283,12 @@ Decided ShellRunner::patterns(const ShellText& word, const Mode& mode) {
   Decided none = Decided::yes;
   for (; !cursor_.ends() && !cursor_.take(")"); cursor_.advance()) {
     if (!cursor_.at_word() || mode.skips) continue;
-    std::string text = cursor_.peek().text;
-    for (std::size_t bar = 0; bar != std::string::npos;) {
-      bar = text.find('|');
-      const ShellText pattern = values_.whole(text.substr(0, bar), cursor_.peek().line, nullptr);
-      none = both(none, negated(shell_matches(word, pattern)));
-      text.erase(0, bar == std::string::npos ? text.size() : bar + 1);
+    for (const std::string& each : shell_patterns(cursor_.peek().text)) {
+      const ShellText pattern = values_.pattern(each, cursor_.peek().line, false);
+      none = both(none, negated(shell_matches(word, pattern, ignores_case_)));
     }
   }
   return negated(none);
-}
-
-// A loop over known words runs for each of them. Over arguments that nobody hands in it does not run. Over
-// other words its body runs undecided.
-Decided ShellRunner::for_command(const Mode& mode) {
-  const int line = cursor_.peek().line;
-  const std::size_t begin = cursor_.at();
-  cursor_.advance();
-  const std::string name = cursor_.peek().text;
-  cursor_.advance();
-  std::vector<ShellText> over;
-  const bool of_words = cursor_.take_word("in");
-  const bool counts = name.starts_with("((");
-  if (!of_words && !counts && !mode.skips)
-    over = values_.words({ShellToken::Kind::word, "\"$@\"", line, nullptr}, nullptr);
-  if (of_words)
-    for (; cursor_.at_word(); cursor_.advance())
-      if (!mode.skips)
-        for (ShellText& word : values_.words(cursor_.peek(), nullptr)) over.push_back(std::move(word));
-  const bool is_known =
-      !counts && over.size() <= kMaxWordsOfLoop && std::ranges::none_of(over, [](const ShellText& word) {
-        return branch_of(word) || flat(word).find('$') != std::string::npos;
-      });
-  const std::string condition = cursor_.shown(begin, cursor_.at());
-  const Mode inside = under(mode, is_known ? Decided::yes : Decided::unknown, line, condition);
-  if (inside.skips || !is_known) {
-    if (!inside.skips && is_shell_name(name)) values_.set(name, {joined(over, inside.branch)}, inside.branch);
-    return loop_body(inside, line);
-  }
-  if (over.empty()) return loop_body({true, nullptr}, line);
-  const std::size_t body = cursor_.at();
-  for (const ShellText& word : over) {
-    cursor_.go(body);
-    if (is_shell_name(name)) values_.set(name, {word}, inside.branch);
-    loop_body(broke_ ? Mode{true, nullptr} : inside, line);
-  }
-  broke_ = false;
-  return Decided::unknown;
-}
-
-// A loop whose condition is known each time runs as often. Otherwise its body may run or not. Without
-// arguments from the user, none are left to read.
-Decided ShellRunner::while_command(const Mode& mode) {
-  const int line = cursor_.peek().line;
-  const bool until = cursor_.peek().is_word("until");
-  const std::size_t begin = cursor_.at();
-  cursor_.advance();
-  const std::size_t condition = cursor_.at();
-  for (int turn = 0;; ++turn) {
-    cursor_.go(condition);
-    Decided holds = block(mode);
-    const std::string shown = cursor_.shown(begin, cursor_.at());
-    const bool reads_arguments = shown.find("$#") != std::string::npos ||
-                                 shown.find("getopt") != std::string::npos ||
-                                 shown.find("\"$1\"") != std::string::npos;
-    if (until) holds = negated(holds);
-    if (holds == Decided::unknown && reads_arguments && inputs_.arguments.empty()) holds = Decided::no;
-    const bool ends = broke_ || stopped_ || turn >= kMaxTurns;
-    if (ends || holds != Decided::yes) {
-      const Decided last = ends ? Decided::no : holds;
-      broke_ = false;
-      return loop_body(under(mode, last, line, shown), line);
-    }
-    loop_body(mode, line);
-    if (mode.skips || mode.branch) return Decided::unknown;
-  }
-}
-
-Decided ShellRunner::loop_body(const Mode& mode, int line) {
-  cursor_.require_word("do", line);
-  block(mode);
-  cursor_.require_word("done", line);
-  return Decided::unknown;
 }
 
 Decided ShellRunner::double_brackets(const Mode& mode) {
@@ -269,12 +298,29 @@ Decided ShellRunner::double_brackets(const Mode& mode) {
     if (cursor_.ends()) cursor_.fail(line, "\"[[\" is not closed by \"]]\"");
     const ShellToken& next = cursor_.peek();
     if (mode.skips || next.is("\n")) continue;
-    words.push_back(cursor_.at_word() ? operand(next) : ShellText{{next.text, line, nullptr}});
+    const std::string sign = words.empty() ? "" : flat(words.back());
+    if (!cursor_.at_word())
+      words.push_back({{next.text, line, nullptr}});
+    else if (sign == "==" || sign == "=" || sign == "!=" || sign == "=~")
+      words.push_back(values_.pattern(next.text, next.line, sign == "=~"));
+    else
+      words.push_back(operand(next));
   }
   cursor_.advance();
   if (mode.skips) return Decided::no;
   count_unset(words, line);
-  return shell_condition(words, true, [this](const std::string& name) { return is_set(name); });
+  const Decided holds = shell_condition(
+      words, true, [this](const std::string& name) { return is_set(name); }, ignores_case_);
+  if (std::ranges::none_of(words, [](const ShellText& word) { return flat(word) == "=~"; })) return holds;
+  values_.undecide("BASH_REMATCH", line, "[[ ... =~ ... ]]");
+  std::vector<std::string> groups;
+  if (words.size() != 3 || holds == Decided::unknown || mode.branch || ignores_case_ != Decided::no)
+    return holds;
+  shell_regex(flat(words[2]), flat(words[0]), false, &groups);
+  ShellValue found;
+  for (const std::string& group : groups) found.push_back({{group, line, nullptr}});
+  values_.set("BASH_REMATCH", std::move(found), nullptr);
+  return holds;
 }
 
 bool ShellRunner::is_definition() const {
@@ -301,16 +347,23 @@ Decided ShellRunner::definition(const Mode& mode) {
   return Decided::yes;
 }
 
-Decided ShellRunner::call(const std::string& name, const std::vector<ShellText>& arguments,
-                          const Mode& mode) {
-  const Decided status = elsewhere(functions_.at(name), [&] {
-    values_.push_arguments(arguments);
+Decided ShellRunner::call_function(const Call& call, const Mode& mode) {
+  const Doubts outer = std::exchange(doubts_, {});
+  const Decided status = elsewhere(functions_.at(call.name()), [&] {
+    values_.push_arguments({call.words.begin() + 1, call.words.end()});
+    for (const ShellToken& token : call.assignments) {
+      values_.declare(token.text.substr(0, token.text.find_first_of("=+[")), "x", true, nullptr);
+      values_.assign(token, mode.branch);
+    }
     const Decided last = command(mode);
     values_.pop_arguments();
-    return last;
+    return jumps_.returns.value_or(last);
   });
-  stopped_ = exited_;
-  return status;
+  jumps_.returns.reset();
+  jumps_.stops = jumps_.exits;
+  const bool is_sure = !doubts_.returns || doubts_.returns == status;
+  doubts_ = outer;
+  return is_sure ? status : Decided::unknown;
 }
 
 ShellRun shell_run(const std::string& text, const std::string& file, const ShellInputs& inputs) {

@@ -18,7 +18,7 @@ bool is_space(char letter) {
 }
 
 bool opens_a_command(const std::string& word) {
-  static constexpr std::array kWords = {"if", "then", "elif", "else", "while", "until", "do", "!", "{"};
+  static constexpr std::array kWords = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "in"};
   return std::ranges::find(kWords, word) != kWords.end();
 }
 
@@ -84,7 +84,9 @@ class ShellLexer {
     } else if (peek() == '\n') {
       op(1);
       read_bodies();
-    } else if (sees(";;") || sees("&&") || sees("||")) {
+    } else if (sees(";;&")) {
+      op(3);
+    } else if (sees(";;") || sees(";&") || sees("&&") || sees("||")) {
       op(2);
     } else if (sees("&>")) {
       ++at_;
@@ -92,18 +94,27 @@ class ShellLexer {
     } else if (peek() == ';' || peek() == '&' || peek() == '|' || peek() == ')') {
       op(1);
     } else if ((peek() == '<' || peek() == '>') && peek(1) != '(') {
-      redirection();
-    } else if (peek() == '(' && peek(1) != '(' && at_command()) {
+      compares_ ? compare() : redirection();
+    } else if (peek() == '(' && (compares_ ? tokens_.back().text != "=~" : peek(1) != '(' && at_command())) {
       op(1);
     } else {
       word();
     }
   }
 
-  // Leaves `>file`, `2>&1` and `<file` out; remembers here-documents. No file is called --option: there the
-  // bracket closes a placeholder, as in "--data-path <PATH> --fp16".
+  // [[ a < b ]]
+  void compare() {
+    add(ShellToken::Kind::word, std::string(1, peek()), at_);
+    ++at_;
+  }
+
+  // Leaves `2>&1` out. No file is called --option: there the bracket closes a
+  // placeholder, as in "--data-path <PATH> --fp16".
   void redirection() {
-    const bool here = sees("<<") && !sees("<<<"), writes = peek() == '>' && !sees(">&");
+    const bool text = sees("<<<"), here = sees("<<") && !text, writes = peek() == '>' && !sees(">&");
+    const bool reads = peek() == '<' && !sees("<&") && !sees("<>");
+    const bool shows = peek() == '>' && (descriptor_.empty() || descriptor_ == "1");
+    descriptor_.clear();
     while (peek() == '<' || peek() == '>' || peek() == '&') ++at_;
     const bool tabs = here && peek() == '-';
     if (tabs) ++at_;
@@ -112,6 +123,8 @@ class ShellLexer {
     if (!here && sees("--")) return;
     std::string target = scan_word();
     if (writes) write_to(target);
+    if (!here && reads) add(text ? ShellToken::Kind::here_string : ShellToken::Kind::input, target, begin);
+    if (shows) add(ShellToken::Kind::output, target, begin);
     if (!here) return;
     const bool literal = target.find_first_of("\"'\\") != std::string::npos;
     std::erase_if(target, [](char letter) { return letter == '"' || letter == '\'' || letter == '\\'; });
@@ -150,7 +163,11 @@ class ShellLexer {
     const bool descriptor = (peek() == '<' || peek() == '>') && std::ranges::all_of(text, [](char letter) {
                               return std::isdigit(static_cast<unsigned char>(letter)) != 0;
                             });
-    if (!descriptor) add(ShellToken::Kind::word, std::move(text), begin);
+    descriptor_ = descriptor ? text : "";
+    if (descriptor) return;
+    if (text == "[[" && at_command()) compares_ = true;
+    if (text == "]]") compares_ = false;
+    add(ShellToken::Kind::word, std::move(text), begin);
   }
 
   // A '|' between letters is taken for one of a layout of layers, which a file of arguments need not quote.
@@ -180,6 +197,11 @@ class ShellLexer {
     const std::size_t begin = at_;
     if (peek() == '\\') {
       at_ = std::min(at_ + 2, text_.size());
+    } else if (sees("$'")) {
+      for (at_ += 2; at_ < text_.size() && peek() != '\''; ++at_)
+        if (peek() == '\\') ++at_;
+      if (at_ >= text_.size()) fail(begin, "a quote is not closed");
+      ++at_;
     } else if (peek() == '\'') {
       const std::size_t end = text_.find('\'', at_ + 1);
       if (end == std::string::npos) fail(begin, "a quote is not closed");
@@ -203,7 +225,7 @@ class ShellLexer {
     const std::size_t begin = at_++;
     while (peek() != '"') {
       if (at_ >= text_.size()) fail(begin, "a quote is not closed");
-      if (peek() == '\'' || peek() == '(')
+      if (peek() == '\'' || peek() == '(' || sees("$'"))
         ++at_;
       else
         skip_unit();
@@ -242,27 +264,35 @@ class ShellLexer {
   std::vector<Awaited> awaited_;
   std::string written_to_;        // of the command that is read
   std::size_t document_ = kNone;  // its here-document
+  bool compares_ = false;         // between [[ and ]]
+  std::string descriptor_;        // "2" of 2>file
 };
 
 }  // namespace
 
 void append(ShellText& text, const std::string& more, int line, const BranchPointer& branch) {
   if (more.empty()) return;
-  if (text.empty() || text.back().line != line || text.back().branch != branch)
+  if (text.empty() || text.back().line != line || text.back().branch != branch || text.back().is_whole)
     text.push_back({"", line, branch});
   text.back().text += more;
 }
 
 void append(ShellText& text, const ShellText& more) {
-  for (const ShellPiece& piece : more) append(text, piece.text, piece.line, piece.branch);
+  for (const ShellPiece& piece : more)
+    if (piece.is_whole)
+      text.push_back(piece);
+    else
+      append(text, piece.text, piece.line, piece.branch);
 }
 
 ShellText joined(const std::vector<ShellText>& words, const BranchPointer& branch) {
   ShellText all;
   for (const ShellText& word : words) {
-    if (!all.empty()) all.back().text += ' ';
-    for (const ShellPiece& piece : word)
-      append(all, piece.text, piece.line, piece.branch ? piece.branch : branch);
+    if (!all.empty()) append(all, " ", all.back().line, all.back().branch);
+    for (ShellPiece piece : word) {
+      if (!piece.branch) piece.branch = branch;
+      append(all, {piece});
+    }
   }
   return all;
 }
@@ -277,6 +307,10 @@ BranchPointer branch_of(const ShellText& text) {
   for (const ShellPiece& piece : text)
     if (piece.branch) return piece.branch;
   return nullptr;
+}
+
+bool is_decided(const ShellText& text) {
+  return !branch_of(text) && flat(text).find('$') == std::string::npos;
 }
 
 ShellText shell_text(const std::string& text, int first_line) {

@@ -11,6 +11,7 @@ namespace rehearse {
 struct ShellBranch {
   int line = 0;
   std::string condition;  // "if [ $AC = full ]"
+  bool sets = false;      // it is a command that sets a variable to an unknown value
 };
 using BranchPointer = std::shared_ptr<const ShellBranch>;
 
@@ -19,6 +20,7 @@ struct ShellPiece {
   std::string text;
   int line = 0;
   BranchPointer branch;
+  bool is_whole = false;  // not split at blanks: "$(nproc --all)", whose output is not known
 };
 using ShellText = std::vector<ShellPiece>;
 
@@ -28,21 +30,26 @@ void append(ShellText& text, const ShellText& more);
 ShellText joined(const std::vector<ShellText>& words, const BranchPointer& branch);
 std::string flat(const ShellText& text);
 BranchPointer branch_of(const ShellText& text);  // the first that any piece depends on
+// Whether the text sets the words, in every branch alike: they hold no $NAME.
+bool is_decided(const ShellText& text);
 
 struct ShellToken {
-  enum class Kind { word, op, here_document };
+  enum class Kind { word, op, here_document, here_string, input, output };
   Kind kind = Kind::word;
-  std::string text;  // an operator is ";", "&&", "\n", ...; a here-document has its body
+  // An operator is ";", "&&", "\n", ...; a here-document has its body, `<<< WORD`, `< WORD` and
+  // `> WORD` their word.
+  std::string text;
   int line = 0;
   BranchPointer branch;
   bool literal = false;      // a here-document whose $ stand for themselves
   std::string written_to{};  // the file that a here-document fills; "" where it is only read
 
   bool is(const char* op) const { return kind == Kind::op && text == op; }
+  bool is_redirection() const { return kind != Kind::word && kind != Kind::op; }
   bool is_word(const char* word) const { return kind == Kind::word && text == word; }
 };
 
-// The text of a script that may itself come out of variables. Redirections are left out but for written_to.
+// The text of a script that may itself come out of variables. Redirections of errors are left out.
 // InputError for quotes and brackets that are not closed.
 std::vector<ShellToken> shell_tokens(const ShellText& script, const std::string& file);
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -19,6 +17,7 @@ namespace {
 constexpr std::size_t kMaxLetters = 1 << 22;  // with variables written out, which may double each other
 constexpr std::size_t kMaxArguments = 99;
 constexpr std::size_t kLongestShown = 60;  // letters of a value
+constexpr int kDeepestReference = 8;       // declare -n
 
 bool is_name_letter(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
@@ -31,15 +30,6 @@ bool is_shell_name(const std::string& name) {
          std::ranges::all_of(name, is_name_letter);
 }
 
-bool is_shell_assignment(const std::string& word) {
-  std::string name = word.substr(0, word.find('='));
-  if (name.size() == word.size()) return false;
-  if (name.ends_with('+')) name.pop_back();
-  const std::size_t bracket = name.find('[');
-  if (bracket != std::string::npos && name.ends_with(']')) name.erase(bracket);  // NAME[key]=
-  return is_shell_name(name);
-}
-
 void ShellValues::spend(std::size_t letters, int line) {
   spent_ += letters;
   if (spent_ > kMaxLetters)
@@ -49,127 +39,139 @@ void ShellValues::spend(std::size_t letters, int line) {
                       "", ""});
 }
 
+const std::string& ShellValues::resolved(const std::string& name) const {
+  const std::string* target = &name;
+  for (int depth = 0; depth < kDeepestReference && !scope_.references.empty(); ++depth) {
+    const auto next = scope_.references.find(*target);
+    if (next == scope_.references.end()) break;
+    target = &next->second;
+  }
+  return *target;
+}
+
 const ShellValue* ShellValues::find(const std::string& name) const {
-  const auto found = values_.find(name);
-  return found == values_.end() ? nullptr : &found->second;
+  const auto found = scope_.values.find(resolved(name));
+  return found == scope_.values.end() ? nullptr : &found->second;
 }
 
-void ShellValues::set(const std::string& name, ShellValue value, const BranchPointer& branch) {
-  const int line = value.empty() || value.front().empty() ? 0 : value.front().front().line;
-  if (is_given(name, value, line)) return;
-  const auto before = values_.find(name);
-  if (branch && before != values_.end()) {
-    for (const ShellText& element : before->second)
-      spend(flat(element).size() + element.size(), branch->line);
-    ShellText either = before->second.empty() ? ShellText() : before->second.front();
-    for (ShellPiece& piece : either)
-      if (!piece.branch) piece.branch = branch;
-    if (either.empty()) either.push_back({"", branch->line, branch});
-    if (value.empty()) value.emplace_back();
-    ShellText& first = value.front();
-    first.insert(first.begin(), {" ", branch->line, branch});
-    first.insert(first.begin(), either.begin(), either.end());
-    for (std::size_t i = 1; i < before->second.size(); ++i) value.push_back(before->second[i]);
-  }
-  values_[name] = std::move(value);
+void ShellValues::store(const std::string& name, ShellValue value) {
+  scope_.keys.erase(name);
+  if (scope_.exports_all) scope_.exported.insert(name);
+  scope_.values[name] = std::move(value);
 }
 
-void ShellValues::assign(const ShellToken& word, const BranchPointer& given) {
-  const std::size_t equals = word.text.find('=');
-  const bool adds = word.text[equals - 1] == '+';
-  const std::string name = word.text.substr(0, equals - (adds ? 1 : 0));
-  const BranchPointer branch = word.branch ? word.branch : given;
-  const std::string raw = word.text.substr(equals + 1);
-  if (const std::size_t bracket = name.find('['); bracket != std::string::npos)
-    return set_element(name.substr(0, bracket),
-                       flat(whole(name.substr(bracket + 1, name.size() - bracket - 2), word.line, branch)),
-                       whole(raw, word.line, branch), branch);
-  ShellValue value;
-  const bool is_list = raw.starts_with('(') && raw.ends_with(')');
-  if (is_list) {
-    const ShellText inside = shell_text(raw.substr(1, raw.size() - 2), word.line);
-    for (const ShellToken& token : shell_tokens(inside, file_)) {
-      if (token.kind != ShellToken::Kind::word) continue;
-      const std::size_t keyed = token.text.starts_with('[') ? token.text.find("]=") : std::string::npos;
-      if (keyed != std::string::npos)
-        set_element(name, flat(whole(token.text.substr(1, keyed - 1), token.line, branch)),
-                    whole(token.text.substr(keyed + 2), token.line, branch), branch);
-      else
-        for (ShellText& element : words(token, branch)) value.push_back(std::move(element));
+void ShellValues::undecide(const std::string& name, int line, const std::string& command) {
+  const std::string& target = resolved(name);
+  if (given_.contains(target)) return;
+  const std::string unset = "$" + target;
+  store(target,
+        {{{unset, line,
+           std::make_shared<const ShellBranch>(ShellBranch{line, command + " sets " + unset, true})}}});
+}
+
+void ShellValues::declare(const std::string& name, const std::string& letters, bool is_local,
+                          const BranchPointer& branch) {
+  const auto has = [&](char letter) { return letters.find(letter) != std::string::npos; };
+  if (is_local && !scope_.locals.empty() && !given_.contains(name)) {
+    std::vector<ShellScope::Saved>& own = scope_.locals.back();
+    if (std::ranges::find(own, name, &ShellScope::Saved::name) == own.end()) {
+      ShellScope::Saved saved{name, {},    {}, scope_.maps.contains(name), scope_.integers.contains(name),
+                              {},   branch};
+      if (const auto value = scope_.values.find(name); value != scope_.values.end())
+        saved.value = value->second;
+      if (const auto keys = scope_.keys.find(name); keys != scope_.keys.end()) saved.keys = keys->second;
+      if (const auto to = scope_.references.find(name); to != scope_.references.end())
+        saved.reference = to->second;
+      own.push_back(std::move(saved));
+      scope_.maps.erase(name);
+      scope_.integers.erase(name);
+      scope_.references.erase(name);
+      store(name, {});
     }
-  } else {
-    value.push_back(whole(raw, word.line, branch));
-    if (branch && value.front().empty()) value.front().push_back({"", word.line, branch});
   }
-  const ShellValue* before = find(name);
-  if (!adds || before == nullptr) return set(name, std::move(value), adds ? nullptr : branch);
-  ShellValue all = *before;
-  if (is_list) {
-    all.insert(all.end(), value.begin(), value.end());
-  } else if (!value.empty()) {
-    if (all.empty()) all.emplace_back();
-    all.front().insert(all.front().end(), value.front().begin(), value.front().end());
-  }
-  set(name, std::move(all), nullptr);
+  if (has('A')) scope_.maps.insert(name);
+  if (has('i')) scope_.integers.insert(name);
+  if (has('x')) scope_.exported.insert(name);
+  if ((has('A') || has('a')) && find(name) == nullptr) store(name, {});
 }
 
-// An element of a list by its number, or of a map by its key.
-std::optional<ShellValue> ShellValues::element(const std::string& name, const std::string& key) const {
-  if (const ShellValue* mapped = find(name + "[" + key + "]")) return *mapped;
-  const ShellValue* list = find(name);
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
-  if (!list || error != std::errc() || end != key.data() + key.size() || index >= list->size())
-    return std::nullopt;
-  return ShellValue{(*list)[index]};
+void ShellValues::restore(const ShellScope::Saved& saved) {
+  const auto now = scope_.values.find(saved.name);
+  const std::string before = saved.value && !saved.value->empty() ? flat(saved.value->front()) : "";
+  const std::string after =
+      now != scope_.values.end() && !now->second.empty() ? flat(now->second.front()) : "";
+  scope_.references.erase(saved.name);
+  if (saved.reference) scope_.references[saved.name] = *saved.reference;
+  saved.is_map ? void(scope_.maps.insert(saved.name)) : void(scope_.maps.erase(saved.name));
+  saved.is_integer ? void(scope_.integers.insert(saved.name)) : void(scope_.integers.erase(saved.name));
+  if (saved.branch && before != after)
+    return undecide(saved.name, saved.branch->line, saved.branch->condition + " ... local");
+  scope_.keys.erase(saved.name);
+  if (!saved.value) return void(scope_.values.erase(saved.name));
+  scope_.values[saved.name] = *saved.value;
+  if (saved.keys) scope_.keys[saved.name] = *saved.keys;
 }
 
-void ShellValues::set_element(const std::string& name, const std::string& key, ShellText text,
-                              const BranchPointer& branch) {
-  std::size_t index = 0;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
-  const auto list = values_.find(name);
-  const bool is_index = error == std::errc() && end == key.data() + key.size();
-  if (is_index && list != values_.end() && index < list->second.size() && !branch) list->second[index] = text;
-  set(name + "[" + key + "]", {std::move(text)}, branch);
+void ShellValues::leave_exported(const std::vector<ShellText>& arguments) {
+  std::erase_if(scope_.values, [&](const auto& each) { return !scope_.exported.contains(each.first); });
+  scope_.keys.clear();
+  scope_.maps.clear();
+  scope_.integers.clear();
+  scope_.references.clear();
+  scope_.locals.clear();
+  scope_.exports_all = false;
+  scope_.arguments = {arguments};
+  scope_.has_arguments = !arguments.empty();
+  write_arguments();
 }
 
-// A command that computes from its words alone.
+// A command that computes from its words alone, or whatever else the runner follows. It is a subshell.
 std::optional<ShellText> ShellValues::output(const std::string& command, int line) {
   constexpr std::size_t kLongestCommand = 2000;
   if (command.size() > kLongestCommand) return std::nullopt;
+  const ShellScope outer = scope_;
   ++depth_;
   std::vector<std::string> all;
-  BranchPointer branch;
+  bool is_simple = true;
   for (const ShellToken& token : shell_tokens(shell_text(command, line), file_)) {
-    if (token.kind != ShellToken::Kind::word) {
+    is_simple = is_simple && (token.kind == ShellToken::Kind::word || token.is("|"));
+    if (!is_simple) break;
+    if (token.is("|")) {
       all.push_back(token.text);
       continue;
     }
     for (const ShellText& word : words(token, nullptr)) {
-      if (!branch) branch = branch_of(word);
+      is_simple = is_simple && !branch_of(word);
       all.push_back(flat(word));
     }
   }
   --depth_;
-  const std::optional<std::string> printed = branch ? std::nullopt : output_of(all);
-  return printed ? std::optional(ShellText{{*printed, line, nullptr}}) : std::nullopt;
+  scope_ = outer;
+  std::optional<std::string> printed = is_simple ? output_of(all) : std::nullopt;
+  if (!printed) return output_of_shell_ ? output_of_shell_(command, line) : std::nullopt;
+  printed->erase(printed->find_last_not_of('\n') + 1);
+  return ShellText{{*printed, line, nullptr}};
 }
 
 ShellValues::ShellValues(const std::string& file, const ShellInputs& inputs)
     : file_(file), given_(inputs.variables) {
   std::vector<ShellText> arguments;
   for (const std::string& argument : inputs.arguments) arguments.push_back({{argument, 0, nullptr}});
-  has_arguments_ = !arguments.empty();
-  push_arguments(arguments);
+  scope_.has_arguments = !arguments.empty();
+  scope_.arguments.push_back(arguments);
+  write_arguments();
   for (const auto* variables : {&inputs.environment, &inputs.variables})
-    for (const auto& [name, value] : *variables)
-      values_[name] = {value.empty() ? ShellText() : ShellText{{value, 0, nullptr}}};
+    for (const auto& [name, value] : *variables) {
+      scope_.values[name] = {value.empty() ? ShellText() : ShellText{{value, 0, nullptr}}};
+      scope_.exported.insert(name);
+    }
 }
 
 void ShellValues::add_environment(const std::map<std::string, std::string>& variables) {
-  for (const auto& [name, value] : variables)
-    if (!given_.contains(name)) values_[name] = {{{value, 0, nullptr}}};
+  for (const auto& [name, value] : variables) {
+    if (!given_.contains(name)) scope_.values[name] = {{{value, 0, nullptr}}};
+    scope_.exported.insert(name);
+  }
 }
 
 // A value that the user hands in wins. One note says that another value gives way.
@@ -185,47 +187,65 @@ bool ShellValues::is_given(const std::string& name, const ShellValue& value, int
 }
 
 void ShellValues::push_arguments(const std::vector<ShellText>& arguments) {
-  arguments_.push_back(arguments);
+  scope_.arguments.push_back(arguments);
+  scope_.locals.emplace_back();
   write_arguments();
 }
 
-void ShellValues::replace_arguments(const std::vector<ShellText>& arguments) {
-  has_arguments_ = has_arguments_ || arguments_.size() == 1;
-  arguments_.back() = arguments;
+void ShellValues::replace_arguments(const std::vector<ShellText>& arguments, const BranchPointer& branch) {
+  scope_.has_arguments = scope_.has_arguments || scope_.arguments.size() == 1;
+  std::vector<ShellText>& all = scope_.arguments.back();
+  const std::size_t before = all.size();
+  if (!branch || arguments.size() > before) all.resize(arguments.size());
+  std::ranges::copy(arguments, all.begin());
+  if (branch)  // either the old ones or the new
+    for (ShellText& each : all) {
+      if (each.empty()) each.push_back({"", branch->line, branch});
+      for (ShellPiece& piece : each)
+        if (!piece.branch) piece.branch = branch;
+    }
   write_arguments();
 }
 
 void ShellValues::pop_arguments() {
-  arguments_.pop_back();
+  scope_.arguments.pop_back();
+  const std::vector<ShellScope::Saved> own = std::move(scope_.locals.back());
+  scope_.locals.pop_back();
+  for (const ShellScope::Saved& saved : own) restore(saved);
   write_arguments();
 }
 
-void ShellValues::shift_arguments(std::size_t by) {
-  std::vector<ShellText>& all = arguments_.back();
-  all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(by, all.size())));
-  write_arguments();
+void ShellValues::shift_arguments(std::size_t by, const BranchPointer& branch) {
+  const std::vector<ShellText>& all = scope_.arguments.back();
+  const std::size_t begin = std::min(by, all.size());
+  replace_arguments({all.begin() + static_cast<std::ptrdiff_t>(begin), all.end()}, branch);
+}
+
+const std::vector<ShellText>* ShellValues::arguments() const {
+  const bool is_open = scope_.arguments.size() == 1 && !scope_.has_arguments;
+  return is_open ? nullptr : &scope_.arguments.back();
 }
 
 void ShellValues::write_arguments() {
-  for (const char* all : {"@", "*", "#"}) values_.erase(all);
-  for (std::size_t i = 1; i <= kMaxArguments; ++i) values_.erase(std::to_string(i));
-  if (arguments_.empty() || (arguments_.size() == 1 && !has_arguments_)) return;
-  const std::vector<ShellText>& arguments = arguments_.back();
-  values_["@"] = values_["*"] = arguments;
-  values_["#"] = {{{std::to_string(arguments.size()), 0, nullptr}}};
+  for (const char* all : {"@", "*", "#"}) scope_.values.erase(all);
+  for (std::size_t i = 1; i <= kMaxArguments; ++i) scope_.values.erase(std::to_string(i));
+  if (arguments() == nullptr) return;
+  const std::vector<ShellText>& all = *arguments();
+  scope_.values["@"] = scope_.values["*"] = all;
+  BranchPointer branch;
+  for (const ShellText& each : all)
+    if (!branch) branch = branch_of(each);
+  scope_.values["#"] = {{{std::to_string(all.size()), 0, branch}}};
   // Missing arguments of the script stay undecided; those of a function are empty.
-  const std::size_t count = arguments_.size() > 1 ? kMaxArguments : std::min(arguments.size(), kMaxArguments);
+  const bool is_function = scope_.arguments.size() > 1;
+  const std::size_t count = is_function ? kMaxArguments : std::min(all.size(), kMaxArguments);
   for (std::size_t i = 0; i < count; ++i)
-    values_[std::to_string(i + 1)] = {i < arguments.size() ? arguments[i] : ShellText()};
+    scope_.values[std::to_string(i + 1)] = {i < all.size() ? all[i] : ShellText()};
 }
 
-std::optional<std::int64_t> ShellValues::arithmetic(const std::string& expression, int depth) {
-  if (depth > 8) return std::nullopt;
-  return shell_arithmetic(expression, [&](const std::string& name) -> std::optional<std::int64_t> {
-    const ShellValue* value = find(name);
-    if (value == nullptr || value->empty() || branch_of(value->front())) return std::nullopt;
-    return arithmetic(flat(value->front()), depth + 1);
-  });
+std::string ShellValues::separators() const {
+  const ShellValue* value = find("IFS");
+  return value == nullptr || value->empty() || branch_of(value->front()) ? " \t\n" : flat(value->front());
 }
 
 }  // namespace rehearse

@@ -1,14 +1,18 @@
 #include "frameworks/shell_words.h"
 
+#include <fmt/printf.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cstdlib>
+#include <string_view>
 
 #include "base/error.h"
 #include "frameworks/shell_arithmetic.h"
+#include "frameworks/shell_pattern.h"
 
 namespace rehearse {
 
@@ -17,6 +21,7 @@ namespace {
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::size_t kLongestChange = 64;
 constexpr std::int64_t kMaxNumbers = 1000;  // of seq
+constexpr std::int64_t kLargestNumber = 1'000'000'000;
 
 bool fits(const std::string& pattern, const std::string& text) {
   return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
@@ -51,18 +56,20 @@ std::optional<std::string> substring(const std::string& value, const std::string
   return value.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(count));
 }
 
-std::optional<std::string> replaced(std::string value, std::string change) {
-  const bool all = change.starts_with('/');
-  if (all) change.erase(0, 1);
-  const std::size_t border = change.find('/');
+// "x/y", "/x/y" for all, "#x/y" at the beginning and "%x/y" at the end.
+std::optional<std::string> replaced(const std::string& value, std::string change) {
+  const char place = change.empty() ? '\0' : change[0];
+  const bool is_placed = place == '/' || place == '#' || place == '%';
+  if (is_placed) change.erase(0, 1);
+  std::size_t border = 0;
+  while (border < change.size() && change[border] != '/') border += change[border] == '\\' ? 2 : 1;
   const std::string from = change.substr(0, border);
-  const std::string to = border == std::string::npos ? "" : change.substr(border + 1);
-  if (from.empty() || from.find_first_of("*?[#%") != std::string::npos) return std::nullopt;
-  for (std::size_t at = value.find(from); at != std::string::npos; at = value.find(from, at + to.size())) {
-    value.replace(at, from.size(), to);
-    if (!all || value.size() > kLongestValue) break;
-  }
-  return value;
+  const std::string to = border < change.size() ? without_escapes(change.substr(border + 1)) : "";
+  if (to.find('&') != std::string::npos) return std::nullopt;  // newer shells put the old part there
+  if (!is_placed || place == '/') return shell_replaced(value, from, to, place == '/');
+  const std::string rest = without(value, from, place == '%', true);
+  if (rest.size() == value.size() && !from.empty()) return value;
+  return place == '%' ? rest + to : to + rest;
 }
 
 std::string cased(std::string text, bool upper, bool all) {
@@ -73,24 +80,59 @@ std::string cased(std::string text, bool upper, bool all) {
   return text;
 }
 
+// A sum on which expr, bc and the shell agree.
 std::optional<std::string> sum_of(const std::string& expression) {
-  const ShellNumber value = shell_arithmetic(expression, [](const std::string&) { return ShellNumber(); });
-  return value ? std::optional(std::to_string(*value)) : std::nullopt;
+  for (std::size_t at = 0; at < expression.size(); ++at) {
+    const bool begins = at == 0 || std::isdigit(static_cast<unsigned char>(expression[at - 1])) == 0;
+    const bool is_octal = expression[at] == '0' && begins && at + 1 < expression.size() &&
+                          std::isdigit(static_cast<unsigned char>(expression[at + 1])) != 0;
+    if (is_octal || std::string_view("0123456789 +-*/%()").find(expression[at]) == std::string_view::npos)
+      return std::nullopt;
+  }
+  if (expression.find("**") != std::string::npos) return std::nullopt;
+  const ShellNumber value = shell_arithmetic(expression, {[](const std::string&) { return ShellNumber(); }});
+  return value ? std::optional(std::to_string(*value) + "\n") : std::nullopt;
 }
 
+// seq LAST, seq FIRST LAST and seq FIRST STEP LAST
 std::optional<std::string> numbers_of(const std::vector<std::string>& words) {
-  std::array<std::int64_t, 2> range = {1, 1};
+  std::array<std::int64_t, 3> range = {1, 1, 1};
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
-    std::int64_t& number = range[words.size() == 2 ? 1 : i - 1];
+    std::int64_t& number = range[words.size() == 2 ? 2 : words.size() == 3 && i == 2 ? 2 : i - 1];
     const auto [at, error] = std::from_chars(word.data(), word.data() + word.size(), number);
     if (error != std::errc() || at != word.data() + word.size()) return std::nullopt;
   }
-  if (range[0] < 0 || range[1] - range[0] > kMaxNumbers || range[1] > 1'000'000'000) return std::nullopt;
+  const auto [first, step, last] = range;
+  const bool is_large = std::ranges::any_of(range, [](auto each) { return std::abs(each) > kLargestNumber; });
+  if (step == 0 || is_large || (last - first) / step > kMaxNumbers) return std::nullopt;
   std::string all;
-  for (std::int64_t number = range[0]; number <= range[1]; ++number)
-    all += (all.empty() ? "" : " ") + std::to_string(number);
+  for (std::int64_t number = first; step > 0 ? number <= last : number >= last; number += step)
+    all += std::to_string(number) + "\n";
   return all;
+}
+
+// Reads '\n' and its like in a format; the letter behind stays where it is none of them.
+std::string unescaped(char letter) {
+  const std::size_t known = std::string_view("nt\\\"r").find(letter);
+  return known == std::string_view::npos ? std::string{'\\', letter} : std::string(1, "\n\t\\\"\r"[known]);
+}
+
+// One conversion such as "%03d" for its argument.
+std::optional<std::string> converted(const std::string& conversion, const std::string& argument) {
+  constexpr std::size_t kLongestConversion = 6;
+  if (conversion.size() > kLongestConversion) return std::nullopt;
+  std::string flags = conversion.substr(1, conversion.size() - 2);
+  const auto of_flags = [](char one) {
+    return std::string_view("-+0 .123456789").find(one) != std::string_view::npos;
+  };
+  if (!std::ranges::all_of(flags, of_flags)) return std::nullopt;
+  if (conversion.back() == 's') return flags.empty() ? argument : fmt::sprintf("%" + flags + "s", argument);
+  if (conversion.back() != 'd' && conversion.back() != 'i') return std::nullopt;
+  const ShellNumber number =
+      argument.empty() ? ShellNumber(0)
+                       : shell_arithmetic(argument, {[](const std::string&) { return ShellNumber(); }});
+  return number ? std::optional(fmt::sprintf("%" + flags + "d", *number)) : std::nullopt;
 }
 
 }  // namespace
@@ -108,30 +150,76 @@ std::optional<std::string> changed_value(const std::string& value, const std::st
   return std::nullopt;
 }
 
+std::optional<std::string> printed(const std::string& format, const std::vector<std::string>& arguments) {
+  std::string text;
+  std::size_t next = 0;
+  do {  // the format serves until no argument is left
+    const std::size_t before = next;
+    for (std::size_t at = 0; at < format.size(); ++at) {
+      if (format[at] == '\\' && at + 1 < format.size()) {
+        text += unescaped(format[++at]);
+      } else if (format.compare(at, 2, "%%") == 0) {
+        text += format[++at];
+      } else if (format[at] == '%') {
+        const std::size_t end =
+            std::min(format.find_first_not_of("-+0 .123456789", at + 1), format.size() - 1);
+        const auto one =
+            converted(format.substr(at, end + 1 - at), next < arguments.size() ? arguments[next] : "");
+        if (!one || text.size() > kLongestValue) return std::nullopt;
+        text += *one;
+        ++next;
+        at = end;
+      } else {
+        text += format[at];
+      }
+    }
+    if (next == before) break;
+  } while (next < arguments.size());
+  return text;
+}
+
+namespace {
+
+std::optional<std::string> echoed(const std::vector<std::string>& words) {
+  std::size_t first = 0;
+  bool ends_line = true;
+  for (; first < words.size() && words[first].starts_with('-'); ++first) {
+    if (words[first] == "-n")
+      ends_line = false;
+    else if (words[first] != "-e" && words[first] != "-E")
+      break;
+  }
+  const std::string text = join({words.begin() + static_cast<std::ptrdiff_t>(first), words.end()}, " ");
+  if (first > 0 && text.find('\\') != std::string::npos) return std::nullopt;
+  return ends_line ? text + "\n" : text;
+}
+
+}  // namespace
+
 std::optional<std::string> output_of(const std::vector<std::string>& words) {
-  if (words.empty()) return "";
+  if (words.empty()) return std::nullopt;
   const std::string& name = words[0];
   for (const std::string& word : words)
     if (word.find('$') != std::string::npos || word.size() > kLongestValue) return std::nullopt;
   const std::vector<std::string> rest(words.begin() + 1, words.end());
-  if (name == "expr") return sum_of(join(rest, " "));
+  if (name == "expr") return sum_of(join(rest, " "));  // a '|' is none of a sum
   const bool is_echo = name == "echo";
+  const bool is_piped = std::ranges::find(rest, "|") != rest.end();
   if (is_echo && rest.size() >= 2 && rest.back() == "bc" && rest[rest.size() - 2] == "|")
     return sum_of(join({rest.begin(), rest.end() - 2}, " "));
-  if (std::ranges::any_of(rest,
-                          [](const std::string& word) { return word == "|" || word == ";" || word == "&&"; }))
-    return std::nullopt;
-  if (is_echo && (rest.empty() || !rest[0].starts_with('-'))) return join(rest, " ");
+  if (is_piped) return std::nullopt;
+  if (is_echo) return echoed(rest);
+  if (name == "printf" && !rest.empty()) return printed(rest[0], {rest.begin() + 1, rest.end()});
   if (name == "basename" && (rest.size() == 1 || rest.size() == 2)) {
     std::string file = rest[0].substr(rest[0].find_last_of('/') + 1);
     if (rest.size() == 2 && file.ends_with(rest[1])) file.erase(file.size() - rest[1].size());
-    return file;
+    return file + "\n";
   }
   if (name == "dirname" && rest.size() == 1) {
     const std::size_t slash = rest[0].find_last_of('/');
-    return slash == std::string::npos ? "." : slash == 0 ? "/" : rest[0].substr(0, slash);
+    return (slash == std::string::npos ? "." : slash == 0 ? "/" : rest[0].substr(0, slash)) + "\n";
   }
-  if (name == "seq" && (rest.size() == 1 || rest.size() == 2)) return numbers_of(words);
+  if (name == "seq" && !rest.empty() && rest.size() <= 3) return numbers_of(words);
   return std::nullopt;
 }
 

@@ -120,8 +120,7 @@ VerlScript verl_script(const std::string& script, const std::string& file, const
     std::string path = word.text.substr(0, equals);
     path.erase(0, path.find_first_not_of("+~"));
     if (word.text.starts_with('$') && equals == std::string::npos) {
-      notes.push_back(
-          fmt::format("line {}: {} is not set in the text: counted as empty", word.line, word.text));
+      notes.push_back(note_on_unknown(word, file));
       continue;
     }
     if (equals == std::string::npos || path.empty() || path.find_first_of("-$/ ") != std::string::npos)

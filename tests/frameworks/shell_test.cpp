@@ -185,7 +185,7 @@ TEST(ScriptFlags, ComputesWhatPureCommandsPrint) {
               ElementsAre("--a llama", "--b /a", "--c 8"));
   EXPECT_THAT(behind("N=4", "--a $(echo \"$N * 2\" | bc) --b `echo x$N` --c $(echo $(seq 2))"),
               ElementsAre("--a 8", "--b x4", "--c 1 2"));
-  EXPECT_THAT(behind("", "--a $(nproc --all)"), ElementsAre("--a $(nproc--all)"))
+  EXPECT_THAT(behind("", "--a $(nproc --all)"), ElementsAre("--a $(nproc --all)"))
       << "not known, and one word";
 }
 
@@ -306,7 +306,7 @@ TEST(ScriptFlags, RefusesTextsThatGrow) {
 TEST(ShellArithmetic, ComputesAsTheShell) {
   const auto value = [](const std::string& text) {
     return shell_arithmetic(
-        text, [](const std::string& name) { return name == "GPUS" ? ShellNumber(32) : ShellNumber(); });
+        text, {[](const std::string& name) { return name == "GPUS" ? ShellNumber(32) : ShellNumber(); }});
   };
   EXPECT_EQ(value("GPUS / 4 / 2"), 4);
   EXPECT_EQ(value("(GPUS - 2) % 7 * -1"), -2);
@@ -314,8 +314,11 @@ TEST(ShellArithmetic, ComputesAsTheShell) {
   EXPECT_EQ(value("2 + 3 * 4"), 14);
   EXPECT_EQ(value("(GPUS > 8) ? 1 : 0"), 1);
   EXPECT_EQ(value("GPUS < 8 ? 1 : GPUS == 32 ? 2 : 3"), 2);
+  EXPECT_EQ(value("010 + 0x10 + 10#08"), 32);
+  EXPECT_EQ(value("2 ** 3 ** 2 + (1 << 4) - (256 >> 2)"), 464);
+  EXPECT_EQ(value("-2 ** 2, 7 & 3 | 8 ^ 1"), 11);
   for (const char* unknown :
-       {"NODES * 2", "1 / 0", "9223372036854775807 + 1", "(1", "1 2", "", "010", "1 ? 2", "1 ? : 2"})
+       {"NODES * 2", "1 / 0", "9223372036854775807 + 1", "(1", "1 2", "", "08", "1 ? 2", "1 ? : 2"})
     EXPECT_EQ(value(unknown), std::nullopt) << unknown;
 }
 

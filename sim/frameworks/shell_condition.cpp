@@ -13,7 +13,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kMaxWordsOfCondition = 200;  // of a condition
-constexpr int kDeepestBrackets = 32;    // ( ( ... ) )
+constexpr int kDeepestBrackets = 32;               // ( ( ... ) )
 
 Decided decided(bool value) {
   return value ? Decided::yes : Decided::no;

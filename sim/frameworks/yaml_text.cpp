@@ -205,6 +205,28 @@ class Interpolation {
   std::vector<const Json*> around_;  // maps around the value, the outermost first
 };
 
+// The line where a second document has its first content; 0: nowhere. A line of "---" or "..." ends a
+// document wherever it stands. (yaml-cpp's LoadAll() does not end on some texts.)
+int second_document(const std::string& text) {
+  std::istringstream lines(text);
+  int number = 0;
+  bool has_content = false, has_ended = false;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const bool is_marker = line.starts_with("---") || line.starts_with("...");
+    const std::size_t begin = line.find_first_not_of(" \t\r", is_marker ? 3 : 0);
+    if (is_marker && (line.size() == 3 || begin != 3)) {
+      has_ended = has_content;
+      if (begin == std::string::npos || line[begin] == '#') continue;
+    } else if (begin == std::string::npos || line[begin] == '#' || line[begin] == '%') {
+      continue;
+    }
+    if (has_ended) return number;
+    has_content = true;
+  }
+  return 0;
+}
+
 // "${oc.env:NAME}" and "${oc.env:NAME,default}", with or without oc.decode around them.
 bool is_variable(std::string text, std::string& name, std::string& fallback, bool& has_fallback) {
   constexpr std::string_view kDecode = "${oc.decode:", kEnv = "${oc.env:";
@@ -293,12 +315,10 @@ YamlText read_yaml(const std::string& text, const std::string& file) {
   if (!is_utf8(text) || text.find('\0') != std::string::npos)
     throw InputError({file, "", "must be text in UTF-8", "", ""});
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    for (std::size_t i = 1; i < documents.size(); ++i)
-      if (!documents[i].IsNull())
-        throw InputError({file, fmt::format("line {}", documents[i].Mark().line + 1),
-                          "begins a second document of the file", "", "a file with one document"});
-    YamlText found = YamlConverter(file).run(documents.empty() ? YAML::Node() : documents.front());
+    if (const int line = second_document(text); line > 0)
+      throw InputError({file, fmt::format("line {}", line), "begins a second document of the file", "",
+                        "a file with one document"});
+    YamlText found = YamlConverter(file).run(YAML::Load(text));
     write_out_paths(found.json);
     return found;
   } catch (const YAML::Exception& error) {

@@ -19,6 +19,8 @@ TEST(YamlValues, HaveOneKeyAndOneDocument) {
   EXPECT_EQ(read_yaml("b: 1\nb: 1\n", "x.yaml").json["b"], 1) << "the same value";
   EXPECT_EQ(read_yaml("a: &a {b: 1}\nc:\n  <<: *a\n  b: 2\n", "x.yaml").json["c"]["b"], 2);
   EXPECT_THAT(refusal([] { read_yaml("a: 1\n---\na: 2\n", "x.yaml"); }), HasSubstr("second document"));
+  EXPECT_EQ(read_yaml("# top\n---  # one\na: 1\n...\n# end\n---\n", "x.yaml").json["a"], 1);
+  EXPECT_EQ(read_yaml("--- {a: 1}\n", "x.yaml").json["a"], 1);
   EXPECT_EQ(read_yaml("---\na: 1\n---\n", "x.yaml").json["a"], 1);
 }
 

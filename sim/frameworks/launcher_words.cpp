@@ -37,9 +37,10 @@ ScriptFlag* flag_named(const std::string& name, ScriptFlags& found) {
 class Launcher {
  public:
   // Where no Python file is the program, Python's module is.
-  Launcher(const ShellCommand& command, std::size_t program) {
+  Launcher(const ShellCommand& command, std::size_t program) : words_(command.launcher) {
+    const std::size_t end = command.launcher.size() + program;
     for (const ShellWord& word : command.words) {
-      if (program > 0 && words_.size() == program) break;
+      if (program > 0 && words_.size() == end) break;
       words_.push_back(word);
       if (program == 0 && last_step(word.text).starts_with("python")) break;
     }

@@ -64,6 +64,7 @@ std::vector<SetVariable> environment_of(const ShellRun& run, const ShellCommand&
     if (value.size() == 1)
       found.set(name, flat(value.front()), value.front().empty() ? 0 : value.front().front().line);
   for (const ShellWord& word : command.environment) found.set_word(word.text, word.line);
+  for (const ShellWord& word : command.launcher) found.set_word(word.text, word.line);
   for (const ShellWord& word : command.words) {
     found.set_json(word.text, word.line);
     if (is_program(word)) break;

@@ -23,6 +23,7 @@ struct ShellCommand {
   int line = 0;
   BranchPointer branch;                // it runs only where this is taken
   std::vector<ShellWord> environment;  // "NAME=value" before it
+  std::vector<ShellWord> launcher;     // "srun -N 2", which starts the shell that runs it
 };
 
 struct ShellRun {

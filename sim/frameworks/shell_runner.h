@@ -109,6 +109,7 @@ class ShellRunner {
   Decided run_words(const Call& call, const Mode& mode);
   std::optional<Decided> run_of_shell(const Call& call, const Mode& mode);
   std::optional<Decided> run_builtin(const Call& call, const Mode& mode);
+  Decided launched(const Call& call, std::size_t at, const Mode& mode);
   Decided run_other(const Call& call, const Mode& mode);
   Decided let(const Call& call, const Mode& mode);
   std::pair<std::size_t, BranchPointer> count_of(const Call& call, const Mode& mode) const;
@@ -161,6 +162,7 @@ class ShellRunner {
   bool may_submit_ = false, looks_ahead_ = false,
        submits_ = false;  // submits_: the script has submitted itself
   Decided ignores_case_ = Decided::no, keeps_last_ = Decided::no;  // shopt -s nocasematch, lastpipe
+  std::vector<ShellWord> launcher_;                                // words before `bash -c`
   std::vector<ShellWord> environment_;                             // assignments before the command that runs
   std::vector<ShellCommand> commands_;
   std::vector<std::string> notes_;

@@ -158,14 +158,26 @@ Decided ShellRunner::run_other(const Call& call, const Mode& mode) {
     const ShellText text = *script;
     return name == "sbatch" ? submit(call, text, place, mode) : child(call, text, place, mode);
   }
-  if (at > 0) return child(call, call.words[at], at + 2, mode);
+  if (at > 0) return launched(call, at, mode);
   keep(call, mode);
   return Decided::unknown;
 }
 
+// "srun -N 2 bash -c TEXT": the commands of the text have the launcher of their shell.
+Decided ShellRunner::launched(const Call& call, std::size_t at, const Mode& mode) {
+  const std::size_t outer = launcher_.size();
+  for (const ShellText& word : call.words) {
+    if (is_among(kShells, flat(word))) break;
+    launcher_.push_back({flat(word), call.line, branch_of(word)});
+  }
+  const Decided status = child(call, call.words[at], at + 2, mode);
+  launcher_.resize(outer);
+  return status;
+}
+
 // The words that reach a program, with the variables of the libraries that its subshell alone has.
 void ShellRunner::keep(const Call& call, const Mode& mode) {
-  ShellCommand command{{}, call.line, mode.branch, {}};
+  ShellCommand command{{}, call.line, mode.branch, {}, launcher_};
   if (subshells_ > 0)
     for (const auto& [name, value] : values_.all())
       if (value.size() == 1 && is_of_library(name))
@@ -202,7 +214,7 @@ std::optional<ShellText> ShellRunner::output_of_text(const std::string& command,
   const ShellCursor cursor = cursor_;
   const int depth = depth_, exit_line = exit_line_, open_loops = open_loops_;
   const bool submits = submits_, looks_ahead = looks_ahead_;
-  const std::size_t kept = commands_.size(), environment = environment_.size();
+  const std::size_t kept = commands_.size(), environment = environment_.size(), launcher = launcher_.size();
   try {
     script(shell_text(command, line), {});
   } catch (const InputError&) {
@@ -211,6 +223,7 @@ std::optional<ShellText> ShellRunner::output_of_text(const std::string& command,
     depth_ = depth;
     open_loops_ = open_loops;
     environment_.resize(environment);
+    launcher_.resize(launcher);
   }
   capture_ = outer;
   exit_line_ = exit_line;

@@ -144,6 +144,7 @@ TEST(Launchers, TakeAPartOfABatchJob) {
   EXPECT_EQ(gpus_of(job + "srun python " + kPretrainCommand), 32);
   EXPECT_EQ(gpus_of(job + "srun -N 2 --ntasks-per-node=8 python " + kPretrainCommand), 16);
   EXPECT_EQ(gpus_of(job + "srun -N2 python " + kPretrainCommand), 16);
+  EXPECT_EQ(gpus_of(job + "srun -N 2 bash -c \"python " + kPretrainCommand + "\""), 16) << "of the shell";
   EXPECT_EQ(gpus_of(job + "srun -n 8 python -m a.b " + kShape + "--bf16"), 8);
   EXPECT_EQ(gpus_of(job + "srun -n 8 python " + kPretrainCommand), 8);
   EXPECT_EQ(gpus_of(job + "srun --ntasks=4 --ntasks-per-node=1 python " + kPretrainCommand), 32)

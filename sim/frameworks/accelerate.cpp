@@ -82,8 +82,8 @@ class AccelerateReader {
       imported_.scenario["gpus"] = request_.gpus > 0 ? request_.gpus : processes;
     const std::int64_t nodes = config_.integer_or("num_machines", 1, 1, kMaxProcesses);
     node_ = processes / std::max<std::int64_t>(1, nodes);
-    const std::string type =
-        word_at(config_, "distributed_type", config_.has("fsdp_config") ? "FSDP" : "MULTI_GPU");  // NO is false
+    const std::string type = word_at(config_, "distributed_type",
+                                     config_.has("fsdp_config") ? "FSDP" : "MULTI_GPU");  // NO is false
     used("distributed_type");
     if (type == "DEEPSPEED" || config_.has("deepspeed_config")) return of_deepspeed();
     plan_ = {{"framework", type == "MEGATRON_LM" ? "megatron-core" : "fsdp"}};
@@ -255,6 +255,12 @@ class AccelerateReader {
     const bool off = !config_.has("mixed_precision") || config_.value("mixed_precision").is_boolean();
     const std::string precision = off ? "" : config_.text("mixed_precision");
     if (precision == "bf16" || precision == "fp16") config[precision]["enabled"] = true;
+    if (precision == "fp8") {  // accelerate/utils/deepspeed.py: DeepSpeed's own part is in bf16
+      config["bf16"]["enabled"] = true;
+      note(fmt::format(
+          "line {}: mixed_precision fp8 is approximated: GEMMs are counted in bf16; --precision fp8",
+          yaml_.line("/mixed_precision")));
+    }
     const int gpus = imported_.scenario.contains("gpus") ? imported_.scenario["gpus"].get<int>() : 0;
     Imported read = import_deepspeed(JsonReader(config, config_.file()), gpus);
     for (const char* key :

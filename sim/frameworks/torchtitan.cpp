@@ -288,7 +288,13 @@ class TorchtitanReader {
       note(std::string("\"training/enable_cpu_offload\" ") + kOffloadsAll);
     }
     plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMaxClipGrad);
-    if (from.choice_or("dtype", false, narrow)) plan_["recipe"] = "bf16";
+    const bool is_narrow = from.choice_or("dtype", false, narrow);
+    if (is_narrow && plan_["precision"] == "fp8")
+      note(
+          "\"training/dtype\" bfloat16 is ignored beside FP8: weights and optimizer state are counted in "
+          "fp32");
+    else if (is_narrow)
+      plan_["recipe"] = "bf16";
   }
 
   // fully_shard sets the precision of sharded modules; torch.autocast sets that of replicas alone

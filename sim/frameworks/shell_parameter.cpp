@@ -12,7 +12,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kDeepestDefault = 32;      // ${A:-${B:-...}}
+constexpr int kDeepestDefault = 32;              // ${A:-${B:-...}}
 constexpr std::size_t kMaxWordsOfBraces = 1000;  // of {a,b}{c,d}
 constexpr std::int64_t kFarthest = 1'000'000'000;
 

@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <set>
 #include <sstream>
 #include <string_view>
-#include <set>
 
 #include "base/error.h"
 #include "frameworks/python_configuration.h"

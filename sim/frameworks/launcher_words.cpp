@@ -17,10 +17,6 @@ struct Processes {
   int line = 0;
 };
 
-std::string last_step(const std::string& path) {
-  return path.substr(path.find_last_of('/') + 1);
-}
-
 bool is_count(const std::string& word) {
   return !word.empty() && word.size() < 8 && word.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -131,6 +127,10 @@ void count_visible(const ShellRun& run, const ShellCommand& command, ScriptFlag&
 }
 
 }  // namespace
+
+std::string last_step(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
 
 std::string variable_of(const std::string& name, const ShellRun& run, const ShellCommand& command) {
   for (const ShellWord& word : command.environment)

@@ -9,12 +9,16 @@
 
 namespace rehearse {
 
-// The value of a variable of a command: before it, else of the script. "" where nothing sets it, and "$NAME"
-// where the text does not decide it.
+// The last part of a path.
+std::string last_step(const std::string& path);
+
+// The value that a variable has for a command. An assignment before the command wins over the script's. ""
+// where nothing sets the variable, and "$NAME" where the text does not decide it.
 std::string variable_of(const std::string& name, const ShellRun& run, const ShellCommand& command);
 
-// Adds --nproc-per-node and --nnodes from mpirun, msrun, srun, deepspeed --include, ms-swift's NPROC_PER_NODE
-// or the batch job, unless the command says them. `program`: the place of the training program; 0: none.
+// Adds --nproc-per-node and --nnodes, unless the command says them. They come from mpirun, msrun, srun,
+// deepspeed --include, ms-swift's NPROC_PER_NODE or the batch job. `program`: the place of the training
+// program; 0: none.
 void add_launcher(const ShellRun& run, const ShellCommand& command, std::size_t program, const SlurmJob& job,
                   ScriptFlags& found);
 

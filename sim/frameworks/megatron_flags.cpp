@@ -57,6 +57,7 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
   files_.merge(found.written);
   for (ImportedOption& other : found.others) list(std::move(other), false);
   if (found.flags.empty()) violations.push_back({file_, "", "holds no options", "", "--num-layers 32 ..."});
+  std::map<std::string, std::string> nearest;  // by unknown name, which a text may repeat
   for (ScriptFlag& flag : found.flags) {
     const bool left_out = std::ranges::count(request.ignored, flag.name) > 0;
     const MegatronOption* option = find_megatron_option(flag.name);
@@ -70,7 +71,9 @@ MegatronFlags::MegatronFlags(ScriptFlags found, std::string file, const ImportRe
       seen.effect = "as --ignore says";
     } else if (option == nullptr) {
       seen.fate = OptionFate::unknown;
-      seen.nearest = nearest_name(flag.name, megatron_option_names());
+      const auto [known, is_new] = nearest.try_emplace(flag.name);
+      if (is_new) known->second = nearest_name(flag.name, megatron_option_names());
+      seen.nearest = known->second;
     } else if (option->role == OptionRole::free) {
       seen.fate = OptionFate::free;
     }

@@ -25,10 +25,6 @@ constexpr std::array kLaunchers = {"run_pretrain.sh",           "run_slurm_pretr
 constexpr const char* kCli = "primus-cli";
 constexpr const char* kExperiment = "EXP";
 
-std::string last_step(const std::string& path) {
-  return path.substr(path.find_last_of('/') + 1);
-}
-
 // `bash -c` within a container has its command in one word.
 std::vector<ShellWord> separate(const ShellCommand& command) {
   std::vector<ShellWord> all;

@@ -142,7 +142,8 @@ bool takes_value(const std::string& flag) {
   return option == nullptr || option->takes != OptionTakes::nothing;
 }
 
-// Words of $(...) or of a variable that a command sets, behind a flag that may be a switch of a fork.
+// An unknown flag may be a switch. The words of $(...) behind it are then options, and so are those of a
+// variable that a command sets.
 bool may_hold_options(const ShellWord& word, const std::string& flag) {
   return find_megatron_option(flag) == nullptr &&
          ((word.branch && word.branch->sets) || (word.text.starts_with("$(") && word.text.ends_with(')')));
@@ -270,7 +271,7 @@ ScriptFlags script_flags(const std::string& text, const std::string& file, const
   found.notes = std::move(run.notes);
   found.written = std::move(run.written);
   const bool is_list = training.empty() && !bare.empty();
-  // Where the script ends itself, commands of other programs are not what it trains with.
+  // The script ends itself before it trains: commands of other programs are no training commands.
   const bool is_ended = training.empty() && run.exit_line > 0 && std::ranges::all_of(others, has_no_option);
   const SlurmJob submitted = run.job.empty() ? job : slurm_job(run.job);
   if (const ShellCommand* command =

@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// Those that a library of a step reads: of the script, before the command, and of its launcher (mpirun -x,
-// docker --env, srun --export, ray --runtime-env-json).
+// Variables that a library of a step reads. The script sets them, or an assignment before the command, or its
+// launcher: mpirun -x, docker --env, srun --export, ray --runtime-env-json.
 std::vector<SetVariable> environment_of(const ShellRun& run, const ShellCommand& command);
 
 }  // namespace rehearse

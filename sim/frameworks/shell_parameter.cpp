@@ -69,7 +69,7 @@ std::size_t behind_unit(const std::string& word, std::size_t at) {
   return std::min(at + 1, word.size());
 }
 
-// The parts of {a,b} or of {1..3} that opens here; none where it is no such word. `end` is behind it.
+// The parts of {a,b} or {1..3}, whose bracket opens here. None for another word. `end`: the place behind it.
 std::vector<std::string> parts_of(const std::string& word, std::size_t open, std::size_t& end) {
   std::vector<std::string> parts;
   std::size_t begin = open + 1;

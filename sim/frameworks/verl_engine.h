@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-// The strategy that verl's own file of the actor has: "fsdp", "megatron", or the name of another engine. ""
-// where the defaults name none.
+// The strategy of the actor's file that the defaults name: "fsdp", "megatron", or another engine. "" where
+// they name no such file.
 std::string verl_engine(const Json& yaml);
 
 }  // namespace rehearse

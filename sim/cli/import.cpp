@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "base/say.h"
 #include "base/text_file.h"
@@ -78,14 +79,16 @@ void require_legal(const ScenarioSource& source, const GivenFlags& given, const 
 // A network that the reader takes over key by key may have keys that its model type does not know.
 void note_unread(const std::string& file, Imported& imported) try {
   if (imported.model_path.empty() || imported.model.is_null()) return;
+  const std::vector<std::string> keys = unread_keys(imported.model, file);
+  const std::set<std::string> unread(keys.begin(), keys.end());
+  const std::string before = imported.model_path + ".";
   std::vector<std::string> unknown;
-  for (const std::string& key : unread_keys(imported.model, file)) {
-    const std::string path = imported.model_path + "." + key;
-    for (ImportedOption& option : imported.options)
-      if (option.name == path || option.name.starts_with(path + ".")) {
-        option.fate = OptionFate::unknown;
-        unknown.push_back(option.name);
-      }
+  for (ImportedOption& option : imported.options) {
+    if (!option.name.starts_with(before)) continue;
+    const std::string below = option.name.substr(before.size());
+    if (!unread.contains(below.substr(0, below.find('.')))) continue;
+    option.fate = OptionFate::unknown;
+    unknown.push_back(option.name);
   }
   if (!unknown.empty())
     imported.notes.push_back(

@@ -1,5 +1,6 @@
 #include "plan/comm_group.h"
 
+#include <array>
 #include <numeric>
 
 #include "plan/sharding.h"
@@ -26,6 +27,14 @@ std::vector<int> across_runs(const RankGrid& grid, int size, int runs, int rank)
 }
 
 }  // namespace
+
+const char* to_string(CommGroup group) {
+  constexpr std::array kNames = {"tensor",   "context",        "expert_tensor", "expert",
+                                 "shards",   "shard_replicas", "expert_shards", "expert_replicas",
+                                 "pipeline", "embedding",      "world",         "host"};
+  static_assert(kNames.size() == static_cast<std::size_t>(CommGroup::host) + 1);
+  return kNames[static_cast<std::size_t>(group)];
+}
 
 CommGroups::CommGroups(const Plan& plan)
     : grid_(plan), experts_(RankGrid::of_experts(plan)), last_(pipeline_rank_of(plan.stages() - 1, plan)) {

@@ -26,6 +26,9 @@ enum class CommGroup : std::uint8_t {
 };
 inline constexpr std::size_t kInnerGroups = 4;
 
+// The enumerator's own name: "expert_shards".
+const char* to_string(CommGroup group);
+
 // The axis that a collective's time counts towards. Members of the group differ along it.
 constexpr Axis axis_of(CommGroup group) {
   switch (group) {

@@ -42,6 +42,7 @@ Json communication_json(const Report& report) {
     const CommunicationLine& line = report.communication[i];
     rows.push_back({{"kind", line.kind},
                     {"op", line.op},
+                    {"group", to_string(line.group)},
                     {"group_size", line.group_size},
                     {"calls", line.calls},
                     {"bytes_per_rank", line.bytes_per_rank},

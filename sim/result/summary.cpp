@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/quantity.h"
 #include "base/utf8.h"
@@ -140,16 +141,26 @@ void add_shares(Page& page, const Report& report) {
                    Paint::grey));
 }
 
+// Names the group where another row has the same kind, operation and size.
+std::string row_name(const CommunicationLine& line, const std::vector<CommunicationLine>& lines) {
+  const auto key = [](const CommunicationLine& of) { return std::tie(of.kind, of.op, of.group_size); };
+  const auto same = std::ranges::count_if(lines, [&](const auto& other) { return key(other) == key(line); });
+  return line.kind + " " + line.op + (same > 1 ? fmt::format(" {}", to_string(line.group)) : "");
+}
+
 void add_communication(Page& page, const Report& report) {
   if (report.communication.empty()) return;
   page.line("");
   const std::string head = fmt::format("communication, rank {}", report.critical_rank);
-  page.line("{}{:>{}}{:>9}{:>11}{:>12}{:>12}", page.paint(head, Paint::bold), "group",
-            std::max<std::size_t>(6, 28 - std::min<std::size_t>(28, head.size())), "calls", "bytes", "busy",
-            "exposed");
+  std::size_t width = std::max<std::size_t>(20, head.size() - 2);
   for (const CommunicationLine& line : report.communication)
-    page.line("  {:<20}{:>6}{:>9}{:>11}{:>12}{:>12}", line.kind + " " + line.op, line.group_size, line.calls,
-              format_bytes(line.bytes_per_rank), format_seconds(line.busy_s), format_seconds(line.exposed_s));
+    width = std::max(width, row_name(line, report.communication).size());
+  page.line("{}{:>{}}{:>9}{:>11}{:>12}{:>12}", page.paint(head, Paint::bold), "group",
+            width + 8 - head.size(), "calls", "bytes", "busy", "exposed");
+  for (const CommunicationLine& line : report.communication)
+    page.line("  {:<{}}{:>6}{:>9}{:>11}{:>12}{:>12}", row_name(line, report.communication), width,
+              line.group_size, line.calls, format_bytes(line.bytes_per_rank), format_seconds(line.busy_s),
+              format_seconds(line.exposed_s));
 }
 
 void add_memory(Page& page, const Report& report) {

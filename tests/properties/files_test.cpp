@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <set>
+
 #include "json_schema.h"
 #include "result/compare/quantities.h"
 #include "result/report_json.h"
@@ -42,8 +44,11 @@ RC_GTEST_PROP(LegalRun, HasAReportThatIsReadAndWrittenAsItWas, ()) {
   const std::string text = report_text(*legal_run());
   const Json json = Json::parse(text);
   RC_ASSERT(json.dump(2) + "\n" == text);
-  for (const Quantity& quantity : report_quantities(JsonReader(json, "report.json")))
+  std::set<std::string> names;
+  for (const Quantity& quantity : report_quantities(JsonReader(json, "report.json"))) {
     RC_ASSERT(std::isfinite(quantity.value));
+    if (!names.insert(quantity.name).second) RC_FAIL("two quantities are named " + quantity.name);
+  }
 }
 
 RC_GTEST_PROP(LegalRun, IsThePlanThatItsReportNames, ()) {

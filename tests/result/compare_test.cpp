@@ -89,7 +89,7 @@ TEST(Compare, PartsOfTimeAndEveryMessageAreCompared) {
   }
   EXPECT_NEAR(sum, made.report.step_time_s, 1e-9);
   EXPECT_EQ(communication.size(), made.report.communication.size());
-  EXPECT_THAT(communication, testing::Contains("communication.pp.send_receive.2.busy_s"));
+  EXPECT_THAT(communication, testing::Contains("communication.pp.send_receive.2.pipeline.busy_s"));
 }
 
 TEST(Compare, NamesWhatOfThePlanIsOtherwise) {

@@ -24,13 +24,13 @@ Json example() {
 }
 
 TEST(ReportJson, HasExactlyTheKeysOfItsSchema) {
-  EXPECT_THAT(
-      keys(example()),
-      ElementsAre("schema", "source", "engine", "version", "profile", "collectives", "step_time_s", "step_time_band_s",
-                  "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s", "model_tflops_per_gpu",
-                  "hardware_tflops_per_gpu", "mfu", "hfu", "attention_flops", "peak_tflops_per_gpu",
-                  "bubble_fraction", "bubble_fraction_ideal", "time_s", "mean_time_s", "ranks",
-                  "critical_rank", "communication", "memory", "plan", "model", "cluster", "warnings"));
+  EXPECT_THAT(keys(example()),
+              ElementsAre("schema", "source", "engine", "version", "profile", "collectives", "step_time_s",
+                          "step_time_band_s", "tokens_per_s", "tokens_per_s_per_gpu", "samples_per_s",
+                          "model_tflops_per_gpu", "hardware_tflops_per_gpu", "mfu", "hfu", "attention_flops",
+                          "peak_tflops_per_gpu", "bubble_fraction", "bubble_fraction_ideal", "time_s",
+                          "mean_time_s", "ranks", "critical_rank", "communication", "memory", "plan", "model",
+                          "cluster", "warnings"));
 }
 
 TEST(ReportJson, NestedObjectsHaveTheirKeys) {
@@ -40,8 +40,8 @@ TEST(ReportJson, NestedObjectsHaveTheirKeys) {
               ElementsAre("compute", "recompute", "optimizer", "bubble", "exposed_tp", "exposed_pp",
                           "exposed_dp", "exposed_cp", "exposed_ep", "exposed_offload"));
   EXPECT_THAT(keys(json["communication"][0]),
-              ElementsAre("kind", "op", "group_size", "calls", "bytes_per_rank", "busy_s", "exposed_s",
-                          "gpu_link_bytes", "nic_bytes", "host_bytes"));
+              ElementsAre("kind", "op", "group", "group_size", "calls", "bytes_per_rank", "busy_s",
+                          "exposed_s", "gpu_link_bytes", "nic_bytes", "host_bytes"));
   EXPECT_THAT(keys(json["memory"]),
               ElementsAre("capacity_bytes", "peak_bytes", "peak_rank", "needed_bytes", "fullest_rank", "fits",
                           "verdict", "free_bytes", "headroom_wanted_bytes", "reserved_bytes",

@@ -132,6 +132,7 @@ Rehearse.communicationTable = function (report) {
   return Rehearse.table([
     { name: "kind", value: (row) => row.kind, text: (row) => row.kind },
     { name: "operation", value: (row) => row.op, text: (row) => row.op.replace(/_/g, " ") },
+    { name: "group", value: (row) => row.group, text: (row) => row.group.replace(/_/g, " ") },
     column("ranks", "group_size", String), column("calls", "calls", Rehearse.count),
     column("bytes per rank", "bytes_per_rank", Rehearse.bytes), column("busy", "busy_s", Rehearse.seconds),
     column("exposed", "exposed_s", Rehearse.seconds),

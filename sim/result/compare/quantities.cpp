@@ -63,10 +63,13 @@ void add(const JsonReader& reader, const std::string& prefix, const Figures& fig
         {prefix + figure.key, figure.measure, reader.number(figure.key, bounds_of(figure.measure))});
 }
 
+// Reports of 0.2.0 and before do not name the group.
 void add_communication(const JsonReader& report, std::vector<Quantity>& quantities) {
   for (const JsonReader& line : report.objects("communication")) {
-    const std::string name = fmt::format("communication.{}.{}.{}.", line.text("kind"), line.text("op"),
-                                         line.integer("group_size", 1, std::int64_t{1} << 40));
+    const std::string group = line.text_or("group", "");
+    const std::string name =
+        fmt::format("communication.{}.{}.{}.{}", line.text("kind"), line.text("op"),
+                    line.integer("group_size", 1, std::int64_t{1} << 40), group.empty() ? "" : group + ".");
     add(line, name, kCommunication, quantities);
   }
 }

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "base/read_record.h"
 
 namespace rehearse {
 
@@ -76,6 +77,20 @@ int why_not_writable(const std::string& path) {
   return access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
 }
 
+// row_digest(VALUE...): the digest of the values as texts, with their types.
+void row_digest(sqlite3_context* context, int count, sqlite3_value** values) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    const int type = sqlite3_value_type(values[i]);
+    const auto* letters = reinterpret_cast<const char*>(sqlite3_value_text(values[i]));
+    const std::string value =
+        letters ? std::string(letters, static_cast<std::size_t>(sqlite3_value_bytes(values[i]))) : "";
+    text += fmt::format("{}:{}:{};", type, value.size(), value);
+  }
+  const std::string found = digest(text);
+  sqlite3_result_text(context, found.data(), static_cast<int>(found.size()), SQLITE_TRANSIENT);
+}
+
 }  // namespace
 
 void Database::Close::operator()(sqlite3* handle) const {
@@ -89,6 +104,8 @@ Database::Database(const std::string& path) : path_(path) {
   if (code != SQLITE_OK) fail();
   sqlite3_busy_timeout(handle, kPatienceMs);
   trust_nothing(handle);
+  sqlite3_create_function(handle, "row_digest", -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr, row_digest,
+                          nullptr, nullptr);
 }
 
 void Database::attach(const std::string& path, const std::string& schema) {

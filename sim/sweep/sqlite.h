@@ -11,7 +11,7 @@ struct sqlite3_stmt;
 namespace rehearse {
 
 // An open database file; created when missing. Errors are std::runtime_error naming the file, or InputError
-// where its contents are wrong. Triggers and views in the file do not run.
+// where its contents are wrong. Triggers and views in the file do not run. SQL may call row_digest(VALUE...).
 class Database {
  public:
   explicit Database(const std::string& path);

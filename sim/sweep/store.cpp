@@ -39,13 +39,22 @@ std::string rows_table(const Grid& grid) {
   for (const SweptField& field : grid.fields) sql += ", " + quoted(field.name);
   sql += ", state TEXT NOT NULL, reason TEXT NOT NULL";
   for (const Figure& figure : kFigures) sql += fmt::format(", {} REAL", figure.column);
-  return sql + ", inputs TEXT NOT NULL, report TEXT NOT NULL)";
+  return sql + ", inputs TEXT NOT NULL, report TEXT NOT NULL, digest TEXT)";
+}
+
+// The digest of a row's other columns, as they are stored.
+std::string digest_of_columns(const Grid& grid) {
+  std::string sql = "row_digest(point";
+  for (const SweptField& field : grid.fields) sql += ", " + quoted(field.name);
+  sql += ", state, reason";
+  for (const Figure& figure : kFigures) sql += fmt::format(", {}", figure.column);
+  return sql + ", inputs, report)";
 }
 
 std::string insertion(const Grid& grid) {
   std::string places = "?";
   for (std::size_t i = 0; i < grid.fields.size() + kFigures.size() + 4; ++i) places += ", ?";
-  return fmt::format("INSERT OR REPLACE INTO rows VALUES ({})", places);
+  return fmt::format("INSERT OR REPLACE INTO rows VALUES ({}, NULL)", places);
 }
 
 void bind(Statement& statement, const Json& value) {
@@ -130,6 +139,7 @@ std::set<Point> Store::known() const {
 }
 
 void Store::put(Point point, const Row& row) {
+  Transaction transaction(database_);
   Statement insert(database_, insertion(grid_));
   insert.bind(point);
   for (const Json& value : grid_.values_at(point)) bind(insert, value);
@@ -140,6 +150,10 @@ void Store::put(Point point, const Row& row) {
   }
   insert.bind(text_of_inputs(row));
   insert.bind(row.report.dump(-1, ' ', false, Json::error_handler_t::replace)).step();
+  Statement(database_, fmt::format("UPDATE rows SET digest = {} WHERE point = ?", digest_of_columns(grid_)))
+      .bind(point)
+      .step();
+  transaction.commit();
 }
 
 std::optional<Point> Store::fastest() const {
@@ -190,6 +204,13 @@ void Store::drop_stale() {
     Statement(database_, "DELETE FROM rows WHERE inputs = ?").bind(count.inputs).step();
     dropped_ += count.rows;
   }
+  Statement(database_, "DELETE FROM rows WHERE digest IS NOT " + digest_of_columns(grid_)).step();
+  note_damaged(database_.changes());
+  dropped_ += database_.changes();
+}
+
+void Store::note_damaged(int rows) {
+  if (rows > 0) changed_.insert("the stored row");
 }
 
 Store::Merged Store::merge(const std::string& path) {
@@ -206,9 +227,17 @@ Store::Merged Store::merge(const std::string& path) {
       merged.stale += count.rows;
       continue;
     }
+    Statement intact(database_, "SELECT COUNT(*) FROM other.rows WHERE inputs = ? AND digest IS " +
+                                    digest_of_columns(grid_));
+    const int damaged =
+        count.rows - (intact.bind(count.inputs).step() ? static_cast<int>(intact.integer(0)) : 0);
+    note_damaged(damaged);
+    merged.stale += damaged;
     Statement(database_,
               "INSERT OR REPLACE INTO main.rows SELECT * FROM other.rows "
-              "WHERE inputs = ? AND point NOT IN (SELECT point FROM main.rows WHERE state <> 'failed')")
+              "WHERE inputs = ? AND point NOT IN (SELECT point FROM main.rows WHERE state <> 'failed') "
+              "AND digest IS " +
+                  digest_of_columns(grid_))
         .bind(count.inputs)
         .step();
     merged.taken += database_.changes();

@@ -3,9 +3,9 @@
 // A SQLite file with two tables and nothing else. `sweep` has one JSON, the identity of the sweep. `rows` has
 // a line a point:
 //   point, one column for each swept field, state, reason, step_time_s, tokens_per_s_per_gpu, mfu,
-//   bubble_fraction, peak_memory_bytes, inputs (JSON), report (JSON)
+//   bubble_fraction, peak_memory_bytes, inputs (JSON), report (JSON), digest
 // `inputs` are the digests of the program and of the files that were read for the row. A row is stale when
-// one of them has changed.
+// one of them has changed. So is a row that its own `digest` does not match: a disk or a program changed it.
 #pragma once
 
 #include <functional>
@@ -60,6 +60,7 @@ class Store {
   std::vector<Count> inputs_of(const std::string& schema) const;
   bool is_stale(const std::string& inputs);
   void drop_stale();
+  void note_damaged(int rows);
 
   std::string path_;
   std::string identity_;

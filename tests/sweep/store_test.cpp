@@ -173,6 +173,27 @@ TEST(Store, DropsRowsOfAnotherBuild) {
   EXPECT_THAT(store.changed(), ElementsAre("the program"));
 }
 
+// A bit of any column that a disk or another program changed.
+TEST(Store, DropsRowsThatTheirDigestDoesNotMatch) {
+  const Scratch scratch;
+  const Grid grid = small_grid();
+  for (const char* change : {"report = replace(report, 'mfu', 'mfq')", "reason = 'x'", "state = 'illegal'",
+                             "step_time_s = step_time_s + 1", "mbs = 3", "digest = NULL"}) {
+    const std::string path = scratch.file("rows.db");
+    std::filesystem::remove(path);
+    Store(path, {}, grid, false).put(0, done(1));
+    Store(path, {}, grid, true).put(1, done(2));
+    Database(path).execute(std::string("UPDATE rows SET ") + change + " WHERE point = 0");
+    Store taking(scratch.file("taking.db"), {}, grid, true);
+    EXPECT_EQ(taking.merge(path).stale, 1) << change;
+    EXPECT_THAT(points_of(taking), ElementsAre(1)) << change;
+    const Store store(path, {}, grid, true);
+    EXPECT_THAT(points_of(store), ElementsAre(1)) << change;
+    EXPECT_EQ(store.dropped(), 1) << change;
+    EXPECT_THAT(store.changed(), ElementsAre("the stored row")) << change;
+  }
+}
+
 TEST(Store, LeavesStaleRowsOfOthers) {
   const Scratch scratch;
   const Grid grid = small_grid();

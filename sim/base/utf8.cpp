@@ -10,15 +10,6 @@ namespace rehearse {
 
 namespace {
 
-// The number of a whole character.
-std::uint32_t code_point(std::string_view character) {
-  const auto byte = [&](std::size_t i) -> std::uint32_t { return static_cast<unsigned char>(character[i]); };
-  if (character.size() == 1) return byte(0);
-  std::uint32_t code = byte(0) & (0xffU >> (character.size() + 1));
-  for (std::size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte(i) & 0x3f);
-  return code;
-}
-
 struct CodeRange {
   std::uint32_t first, last;
 };
@@ -38,6 +29,14 @@ constexpr std::array kSteering = {
 };
 
 }  // namespace
+
+std::uint32_t code_point(std::string_view character) {
+  const auto byte = [&](std::size_t i) -> std::uint32_t { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0);
+  std::uint32_t code = byte(0) & (0xffU >> (character.size() + 1));
+  for (std::size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte(i) & 0x3f);
+  return code;
+}
 
 bool steers(std::string_view character) {
   const std::uint32_t code = code_point(character);

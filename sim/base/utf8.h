@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,9 @@ namespace rehearse {
 std::size_t utf8_size(std::string_view text);
 
 bool is_utf8(std::string_view text);
+
+// The number of a whole character, as Unicode assigns it.
+std::uint32_t code_point(std::string_view character);
 
 // Whether this character controls a terminal or a page instead of being shown: control characters, direction
 // marks, zero-width characters.

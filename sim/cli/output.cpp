@@ -13,11 +13,13 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "base/error.h"
 #include "base/interruption.h"
 #include "base/text_file.h"
+#include "base/utf8.h"
 
 namespace rehearse {
 
@@ -153,9 +155,22 @@ int standard_output() {
   return data;
 }
 
+// For a terminal: data of a user's files can't control it. The line breaks of CSV become those of the
+// terminal.
+void write_printable(std::ostream& out, const std::function<void(std::ostream&)>& write) {
+  std::ostringstream text;
+  write(text);
+  std::string line;
+  for (std::istringstream lines(text.str()); std::getline(lines, line);)
+    out << printable(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line) << '\n';
+}
+
 void write_standard_output(const std::function<void(std::ostream&)>& write) {
   Sink sink("-", fcntl(standard_output(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  sink.write(write);
+  if (isatty(standard_output()) == 1)
+    sink.write([&](std::ostream& out) { write_printable(out, write); });
+  else
+    sink.write(write);
   sink.finish();
 }
 

@@ -73,6 +73,16 @@ TEST(ReportPage, TakesAnyNameForText) {
   EXPECT_EQ(data["scenario"], origin.scenario);
 }
 
+// U+202E would reverse the text after it.
+TEST(ReportPage, ShowsMarksOfDirectionAsTheirNumber) {
+  Model model = test::small_model();
+  model.name = "a\u202eb";
+  const std::string page = page_of(test::make_case(test::small_plan(4, 1, 8), kDurations, false, model));
+  EXPECT_THAT(page, Not(HasSubstr("\u202e")));
+  const Json data = Json::parse(between(page, "id=\"data\">", "</script>"));
+  EXPECT_EQ(data["report"]["model"]["name"], "a\\u{202e}b");
+}
+
 TEST(ReportPage, AllowsItsOwnScriptAndStyleAndNothingElse) {
   const std::string page = page_of(test::make_case(test::small_plan(2, 1, 4), kDurations));
   const std::string script = between(page, "</script>\n<script>", "</script>");

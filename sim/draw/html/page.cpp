@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "base/utf8.h"
 #include "draw/html/assets.h"
 #include "draw/html/sha256.h"
 #include "draw/text.h"
@@ -29,11 +32,16 @@ std::string policy(const Page& page, const std::string& script, const std::strin
 std::string inline_json(const std::string& json) {
   std::string text;
   text.reserve(json.size());
-  for (const char letter : json) {
-    if (letter == '<')
+  for (std::size_t at = 0; at < json.size();) {
+    const std::size_t size = std::max<std::size_t>(1, utf8_size(std::string_view(json).substr(at)));
+    const std::string_view character(json.data() + at, size);
+    if (character == "<")
       text += "\\u003c";
+    else if (size > 1 && steers(character))
+      text += fmt::format("\\\\u{{{:x}}}", code_point(character));
     else
-      text += letter;
+      text += character;
+    at += size;
   }
   return text;
 }

@@ -24,7 +24,8 @@ std::string write_page(const Page& page);
 // Parts that both pages share: the pipeline view, curves (uPlot, with its licence) and their style.
 Page shared_page();
 
-// JSON that is safe inside a script element: no tag can end the element.
+// JSON that is safe inside a script element: no tag can end the element. Characters that steer a page, such
+// as marks of direction, are shown as \\u{202e}.
 std::string inline_json(const std::string& json);
 
 }  // namespace rehearse::html

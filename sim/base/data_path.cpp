@@ -59,6 +59,10 @@ std::string find_data_file(const std::string& what, const std::string& folder,
   if (why.empty()) return file.string();
   note_unread(file);
   const std::vector<std::string> names = data_names(folder);
+  if (!is_path && names.empty())
+    throw InputError({"", what, "the program's data was not found",
+                      fmt::format("looked in {}", (data_directory() / folder).string()),
+                      "REHEARSE_DATA=FOLDER, a checkout or PREFIX/share/rehearse"});
   const std::string every =
       names.size() > kMaxListed
           ? fmt::format("no such {0}; `rehearse list {0}s` names all {1}", what, names.size())

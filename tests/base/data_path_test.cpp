@@ -56,6 +56,17 @@ TEST_F(DataPath, UnknownNameSaysWhichAreKnownAndTheNearest) {
   }
 }
 
+TEST_F(DataPath, MissingDataSaysWhereItWasLookedForAndWhatSetsIt) {
+  setenv("REHEARSE_DATA", (root_ / "gone").c_str(), 1);
+  try {
+    find_data_file("thing", "things", "alpha");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr((root_ / "gone").string()));
+    EXPECT_THAT(error.violations().front().nearest, testing::HasSubstr("REHEARSE_DATA=FOLDER"));
+  }
+}
+
 TEST_F(DataPath, LongListOfNamesIsLeftToTheVerbThatPrintsIt) {
   for (const char letter : std::string("abcdefghijklm"))
     std::ofstream(root_ / "things" / (std::string("name-") + letter + ".json")) << "{}";

@@ -117,6 +117,15 @@ class Calibrating {
       result_.notes.push_back(fmt::format("{}: quartiles {:.0f} % apart", job, 100 * timing.spread));
   }
 
+  void check_machine() {
+    const double spread = median_spread(result_.profile);
+    if (spread > kWideSpread)
+      result_.notes.push_back(fmt::format(
+          "the machine was busy: the median kernel's quartiles are {:.0f} % apart. Error bars of this "
+          "profile contain half of that. Repeat on an idle machine with another -o",
+          100 * spread));
+  }
+
   // Uses threads on cores, unless other ranks are given.
   void time_messages() {
     int most = 0;
@@ -324,6 +333,7 @@ class Calibrating {
   void finish() {
     result_.measured += count([](const Times& times) { return !times.seconds.empty(); });
     store_kernels();
+    check_machine();
     fit_measured(result_.profile, request_.cluster, by_nccl(), result_.notes);
     measurement().clock_hz_after = device_.clock_hz();
     tell_of_clock();

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/data_path.h"
 #include "base/error.h"
 #include "base/json_kind.h"
@@ -27,6 +29,21 @@ const Samples& find_kernel(const Profile& profile, const std::string& what,
 }
 
 }  // namespace
+
+double median_spread(const Profile& profile) {
+  if (!profile.measurement) return 0;
+  std::vector<double> spreads;
+  const auto take = [&](const auto& samples) {
+    for (const auto& sample : samples) spreads.push_back(sample.spread);
+  };
+  for (const auto& [precision, samples] : profile.gemm) take(samples);
+  take(profile.attention);
+  for (const auto& [curve, samples] : profile.stream) take(samples);
+  if (spreads.empty()) return 0;
+  const auto middle = spreads.begin() + static_cast<std::ptrdiff_t>(spreads.size() / 2);
+  std::ranges::nth_element(spreads, middle);
+  return *middle;
+}
 
 std::string to_string(How how) {
   switch (how) {

@@ -101,6 +101,9 @@ struct Profile {
 Profile read_profile(const std::string& name_or_path);
 std::vector<std::string> profile_names();
 
+// The median of the spreads of kernels that were measured here; 0 where none was.
+double median_spread(const Profile& profile);
+
 // Attention by another kernel: "flash-1", "triton". If the profile lacks it, MissingCalibration names the
 // kernels that the profile has.
 void use_attention(Profile& profile, const std::string& kernel);

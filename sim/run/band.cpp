@@ -124,6 +124,10 @@ KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::stri
     errors.products = std::hypot(errors.products, kCarriedOver);
     errors.extrapolated = std::hypot(errors.extrapolated, kCarriedOver);
   }
+  // The quartiles of a kernel's times lie half its spread away from the median that the profile states.
+  const double half_spread = 0.5 * median_spread(profile);
+  errors.products = std::hypot(errors.products, half_spread);
+  errors.extrapolated = std::hypot(errors.extrapolated, half_spread);
   const double carried = kCarriedByPeaks * distance(profile, gpu, precision) / kDistance;
   errors.products = std::hypot(errors.products, carried);
   errors.extrapolated = std::hypot(errors.extrapolated, carried);

@@ -13,8 +13,8 @@ namespace rehearse {
 
 // 90th percentiles of |predicted / measured - 1| on data that was held out of the samples.
 struct KnownErrors {
-  double products = 0;      // of weight matrices that were not timed, with the error of times carried over
-                            // from another GPU, into the profile or from it
+  double products = 0;  // of weight matrices that were not timed, with the error of times carried over
+                        // from another GPU, into the profile or from it, and with the spread of its timings
   double extrapolated = 0;  // of matrices larger than all that were timed
   // Collectives up to 32 KiB, to 64 MiB, and above, by tables that the fit has not seen.
   std::array<double, 3> collectives{};

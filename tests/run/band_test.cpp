@@ -34,6 +34,22 @@ TEST(KnownErrors, AreLargerForAProfileThatWasCarriedOver) {
   EXPECT_GT(errors_of("h200-sxm", "dgx-h200").products, errors_of("h100-sxm", "dgx-h100").products);
 }
 
+// Timed on a busy machine, quartiles 240 % apart: the step may be off by half of that.
+TEST(KnownErrors, GrowWithTheSpreadOfTheTimings) {
+  Profile profile = read_profile("cpu-epyc-turin");
+  const Gpu gpu = read_cluster("cpu-node").gpu;
+  const KnownErrors quiet = known_errors(profile, gpu, "fp32");
+  for (auto& [precision, samples] : profile.gemm)
+    for (GemmSample& sample : samples) sample.spread = 2.4;
+  for (AttentionSample& sample : profile.attention) sample.spread = 2.4;
+  for (auto& [curve, samples] : profile.stream)
+    for (StreamSample& sample : samples) sample.spread = 2.4;
+  const KnownErrors busy = known_errors(profile, gpu, "fp32");
+  EXPECT_GT(busy.products, 1.2);
+  EXPECT_LT(quiet.products, 0.5);
+  EXPECT_GE(busy.extrapolated, busy.products);
+}
+
 // A profile is carried over from one GPU to another. By this rule each GEMM keeps its share of the roofline
 // of the best rates. Both GPUs were measured, which tests the rule.
 TEST(KnownErrors, OfCarryingA100OverToH100AreThoseThatAreCounted) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace rehearse {
 namespace {
@@ -122,8 +123,10 @@ TEST(Architecture, IdsOfRunsDecideNothing) {
   const std::regex decides(
       R"(\bid\b\s*(==|!=|<|\.(starts_with|ends_with|find|substr|compare))|[=!]=\s*[\w.]*\bid\b)");
   EXPECT_TRUE(std::regex_search("if (run.id.starts_with(name))", decides));
+  std::vector<fs::path> files = {fs::path(SOURCE_DIR) / "tests/cli/validate_test.cpp"};
   for (const auto& entry : fs::directory_iterator(fs::path(SOURCE_DIR) / "sim/validate"))
-    EXPECT_FALSE(is_source(entry.path()) && std::regex_search(read(entry.path()), decides)) << entry.path();
+    if (is_source(entry.path())) files.push_back(entry.path());
+  for (const fs::path& file : files) EXPECT_FALSE(std::regex_search(read(file), decides)) << file;
 }
 
 // A kernel is identified by its type and the slots of its tensors. Its name is printed and decides nothing.

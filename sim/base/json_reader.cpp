@@ -8,29 +8,25 @@
 
 #include "base/json_text.h"
 #include "base/names.h"
+#include "base/parse_work.h"
 #include "base/text_file.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr int kDeepest = 64;
-
-// Limit of the search for each key among earlier ones, which are in an ordered list.
-constexpr std::int64_t kMaxComparisons = 50'000'000;
-
 // During parsing, refuses input that would exhaust stack, memory or time.
 class Guard {
  public:
-  Guard(const std::string& path, const JsonLimits& limits) : path_(path), limits_(limits) {}
+  Guard(const std::string& path, const JsonLimits& limits) : work_(path, limits.values), limits_(limits) {}
 
   // Whether to keep the parsed value.
   bool note(int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth > kDeepest) fail(fmt::format("JSON nests deeper than {}", kDeepest));
+    work_.require_depth(depth);
     switch (event) {
       case Json::parse_event_t::object_start:
         keys_[static_cast<std::size_t>(depth) + 1] = 0;
-        count_value();
+        work_.add(1);
         return true;
       case Json::parse_event_t::key:
         return note_key(depth);
@@ -40,7 +36,7 @@ class Guard {
         return true;
       case Json::parse_event_t::array_start:
       case Json::parse_event_t::value:
-        count_value();
+        work_.add(1);
         return true;
       default:
         return true;
@@ -50,30 +46,22 @@ class Guard {
   bool repeats_keys() const { return repeats_; }
 
  private:
-  [[noreturn]] void fail(const std::string& rule) const { throw InputError({path_, "", rule, "", ""}); }
-
   bool note_key(int depth) {
     std::int64_t& keys = keys_[static_cast<std::size_t>(depth)];
     if (limits_.kept_keys >= 0 && depth > 1 && keys >= limits_.kept_keys) return false;
-    comparisons_ += keys++;
-    if (comparisons_ > kMaxComparisons) fail("JSON has objects of too many keys");
+    work_.add(keys++ / kComparisonsOfValue);
     return true;
   }
 
-  void count_value() {
-    if (++values_ > limits_.values) fail(fmt::format("JSON holds more than {} values", limits_.values));
-  }
-
-  const std::string& path_;
+  ParseWork work_;
   const JsonLimits& limits_;
   bool repeats_ = false;  // some object has a key twice
-  std::int64_t values_ = 0, comparisons_ = 0;
-  std::array<std::int64_t, kDeepest + 2> keys_{};
+  std::array<std::int64_t, kMaxNesting + 2> keys_{};
 };
 
 // Parses again, so that other files need not record their keys. Comments may repeat theirs.
 void refuse_repeated_keys(const std::string& text, const std::string& path) {
-  std::array<std::set<std::string>, kDeepest + 2> met;
+  std::array<std::set<std::string>, kMaxNesting + 2> met;
   std::string repeated;
   const auto noted = [&](int depth, Json::parse_event_t event, const Json& parsed) {
     const auto at = static_cast<std::size_t>(depth);

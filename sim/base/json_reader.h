@@ -13,6 +13,7 @@
 
 #include "base/bounds.h"
 #include "base/error.h"
+#include "base/parse_work.h"
 #include "base/quantity.h"
 
 namespace rehearse {
@@ -22,7 +23,7 @@ using Json = nlohmann::ordered_json;
 // Limits of a file. A larger one is not an input of this kind, and would take unexpected memory and time.
 struct JsonLimits {
   std::size_t bytes = 16'000'000;
-  std::int64_t values = 1'000'000;
+  std::int64_t values = kMaxParseWork;
   bool repeated_keys = false;  // in one object, where the last one counts
   // Keys that an object below the first keeps; additional ones are skipped. -1: all.
   std::int64_t kept_keys = -1;

@@ -9,6 +9,7 @@
 
 #include "base/bounds.h"
 #include "base/error.h"
+#include "base/parse_work.h"
 #include "cluster/imported_node.h"
 #include "cluster/link_rates.h"
 
@@ -18,7 +19,6 @@ namespace {
 
 constexpr int kMaxDevices = 1024;
 constexpr std::size_t kMaxCpus = 64, kMaxPci = 8192;
-constexpr int kDeepest = 32;
 constexpr const char* kNvSwitchClass = "0x068000";
 
 // Rate between two CPUs, as in NCCL (graph/topo.h: SKL_QPI_BW, AMD_BW, P9_BW, QPI_BW).
@@ -87,7 +87,7 @@ class TopologyReader {
   }
 
   void add_pci(const pugi::xml_node& pci, const std::string& parent, int depth) {
-    if (depth > kDeepest) fail(fmt::format("nests PCI devices deeper than {}", kDeepest));
+    ParseWork(file_).require_depth(depth);
     const std::string busid = pci.attribute("busid").value();
     if (!busids_.insert(busid).second) fail("names a PCI device twice", busid);
     if (busids_.size() > kMaxPci) fail(fmt::format("has more than {} PCI devices", kMaxPci));

@@ -226,13 +226,13 @@ void add_batch(PlanYaml& from, std::int64_t gpus, Json& plan) {
 }
 
 // A file for the scheduler of MosaicML, which hands `parameters` to the program.
-YamlText parameters_of(const YamlText& yaml) {
+YamlText parameters_of(const YamlText& yaml, const std::string& file) {
   YamlText inner;
   inner.json = yaml.json["parameters"];
   const std::string before = "/parameters";
   for (const auto& [pointer, line] : yaml.lines)
     if (pointer.starts_with(before)) inner.lines[pointer.substr(before.size())] = line;
-  write_out_paths(inner.json);
+  write_out_paths(inner.json, file);
   return inner;
 }
 
@@ -326,7 +326,7 @@ bool is_llm_foundry(const Json& yaml) {
 
 Imported import_llm_foundry(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
   if (!is_wrapped(yaml.json)) return read(yaml, file, request, 0);
-  return read(parameters_of(yaml), file, request, gpus_of_wrapper(yaml.json));
+  return read(parameters_of(yaml, file), file, request, gpus_of_wrapper(yaml.json));
 }
 
 }  // namespace rehearse

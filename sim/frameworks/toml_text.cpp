@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 
 namespace rehearse::assertion {
 
@@ -23,22 +26,111 @@ namespace rehearse::assertion {
 #pragma pop_macro("NDEBUG")
 // clang-format on
 
+#include "base/parse_work.h"
 #include "base/utf8.h"
 
 namespace rehearse {
 
 namespace {
 
+// Refuses a text whose tables nest too deep before toml++ builds them: it recurses through dotted keys to
+// their end, on the way in and on the way out. Each dot outside of strings counts as a level until the next
+// comma or line, and each bracket until it closes; a table's header counts for the keys below it.
+class NestingScan {
+ public:
+  NestingScan(std::string_view text, const ParseWork& work) : text_(text), work_(work) {}
+
+  void run() {
+    while (at_ < text_.size()) {
+      const char letter = text_[at_];
+      if (letter == '"' || letter == '\'') {
+        skip_string(letter);
+      } else if (letter == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else {
+        take(letter);
+        ++at_;
+      }
+    }
+  }
+
+ private:
+  void skip_string(char quote) {
+    const std::string three(3, quote);
+    const bool is_long = text_.substr(at_).starts_with(three);
+    at_ += is_long ? 3 : 1;
+    while (at_ < text_.size() &&
+           (is_long ? !text_.substr(at_).starts_with(three) : text_[at_] != quote && text_[at_] != '\n')) {
+      line_ += text_[at_] == '\n' ? 1 : 0;
+      at_ += quote == '"' && text_[at_] == '\\' ? 2 : 1;
+    }
+    at_ += is_long ? 3 : at_ < text_.size() && text_[at_] == quote ? 1 : 0;
+    begins_line_ = false;
+  }
+
+  void take(char letter) {
+    switch (letter) {
+      case '\n':
+        ++line_;
+        if (in_header_) header_ = here_;
+        if (open_.empty()) here_ = header_;
+        begins_line_ = true;
+        in_header_ = false;
+        return;
+      case ' ':
+      case '\t':
+      case '\r':
+        return;
+      case '[':
+        if (begins_line_ && open_.empty()) {
+          in_header_ = true;
+          here_ = 0;
+          return;
+        }
+        [[fallthrough]];
+      case '{':
+        if (!in_header_) open_.push_back(here_);
+        break;
+      case ']':
+      case '}':
+        if (!in_header_ && !open_.empty()) {
+          here_ = open_.back();
+          open_.pop_back();
+        }
+        break;
+      case ',':
+        if (!open_.empty()) here_ = open_.back() + 1;
+        break;
+      default:
+        break;
+    }
+    begins_line_ = false;
+    if (letter == '.' || letter == '{' || letter == '[') ++here_;
+    work_.require_depth(here_, line_);
+  }
+
+  std::string_view text_;
+  const ParseWork& work_;
+  std::size_t at_ = 0, line_ = 1;
+  int here_ = 0, header_ = 0;  // levels around this letter, and around the keys of the table
+  std::vector<int> open_;      // levels around each open bracket
+  bool begins_line_ = true, in_header_ = false;
+};
+
 // TOML as the strict reader takes it.
-Json to_json(const toml::node& node) {
+Json to_json(const toml::node& node, ParseWork& work) {
+  work.add(1, node.source().begin.line);
   if (const toml::table* table = node.as_table()) {
     Json json = Json::object();
-    for (const auto& [key, value] : *table) json[std::string(key.str())] = to_json(value);
+    for (const auto& [key, value] : *table) {
+      work.add(static_cast<std::int64_t>(json.size()) / kComparisonsOfValue, value.source().begin.line);
+      json[std::string(key.str())] = to_json(value, work);
+    }
     return json;
   }
   if (const toml::array* array = node.as_array()) {
     Json json = Json::array();
-    for (const toml::node& value : *array) json.push_back(to_json(value));
+    for (const toml::node& value : *array) json.push_back(to_json(value, work));
     return json;
   }
   if (const auto text = node.value<std::string>(); node.is_string()) return *text;
@@ -69,7 +161,9 @@ std::string in_ascii(const std::string& text, const std::string& file) {
 JsonReader read_toml(const std::string& text, const std::string& file) {
   const std::string ascii = in_ascii(text, file);
   try {
-    return JsonReader(to_json(toml::parse(ascii, file)), file);
+    ParseWork work(file);
+    NestingScan(ascii, work).run();
+    return JsonReader(to_json(toml::parse(ascii, file), work), file);
   } catch (const toml::parse_error& error) {
     throw InputError(
         {file, fmt::format("line {}, column {}", error.source().begin.line, error.source().begin.column),

@@ -22,7 +22,7 @@ struct YamlText {
 YamlText read_yaml(const std::string& text, const std::string& file);
 
 // "${a.b}" becomes the value at that path, as read_yaml() does it.
-void write_out_paths(Json& json);
+void write_out_paths(Json& json, const std::string& file);
 
 // "${oc.env:NAME,default}" becomes the variable that is handed in, else the default.
 void write_out_variables(Json& json, const std::map<std::string, std::string>& variables);

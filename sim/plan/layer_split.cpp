@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/parse_work.h"
 #include "plan/rules/nearest.h"
 #include "plan/stages.h"
 
@@ -40,7 +41,6 @@ class LayoutText {
 
  private:
   static constexpr std::size_t kMax = 1'000'000;
-  static constexpr int kDeepest = 32;
 
   [[noreturn]] void fail(const std::string& what) const {
     reject("layout", "the pipeline layout " + what, fmt::format("\"{}\" at character {}", text_, at_ + 1),
@@ -62,7 +62,7 @@ class LayoutText {
     const char letter = text_[at_++];
     if (letter == ',' || letter == ' ') return "";
     if (letter == '(') {
-      if (depth == kDeepest) fail("is nested too deeply");
+      if (depth == kMaxNesting) fail(fmt::format("nests too deep: more than {} levels", kMaxNesting));
       std::string inner = sequence(depth + 1);
       if (at_ == text_.size()) fail("has a ( without its )");
       ++at_;

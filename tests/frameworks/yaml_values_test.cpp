@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "frameworks/toml_text.h"
 #include "frameworks/yaml_text.h"
 #include "samples.h"
 
@@ -22,6 +23,39 @@ TEST(YamlValues, HaveOneKeyAndOneDocument) {
   EXPECT_EQ(read_yaml("# top\n---  # one\na: 1\n...\n# end\n---\n", "x.yaml").json["a"], 1);
   EXPECT_EQ(read_yaml("--- {a: 1}\n", "x.yaml").json["a"], 1);
   EXPECT_EQ(read_yaml("---\na: 1\n---\n", "x.yaml").json["a"], 1);
+}
+
+TEST(YamlValues, OfMergesAndAliasesCountEachTime) {
+  std::string text = "a0: &a0 {x: 1}\n";
+  for (int i = 1; i < 6; ++i)
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + "\n  <<: [*a" + std::to_string(i - 1) +
+            ", *a" + std::to_string(i - 1) + "]\n";
+  EXPECT_EQ(read_yaml(text, "x.yaml").json["a5"]["x"], 1) << "a few are fine";
+  EXPECT_THAT(refusal([] {
+                read_yaml("a:\n- 1\n- b: " + std::string(80, '[') + std::string(80, ']') + "\n", "x.yaml");
+              }),
+              AllOf(HasSubstr("line 3"), HasSubstr("nests too deep"), HasSubstr("at most 64 levels")));
+}
+
+TEST(TomlText, NestsAsDeepAsAConfigurationDoes) {
+  const auto json = [](const std::string& text) { return read_toml(text, "x.toml").json(); };
+  EXPECT_EQ(json("[a.b]\nc.d = {e = [1.5, 2.5], f = 1979-05-27T07:32:00.5}\n")["a"]["b"]["c"]["d"]["e"][1],
+            2.5);
+  std::string lines = "[a]\nt = \"\"\"\n. . . ] } \\\" \n\"\"\"\nk = '.[{'\n";
+  for (int i = 0; i < 200; ++i) lines += "v" + std::to_string(i) + " = [1.5,\n 2.5] # [[[...\n";
+  EXPECT_EQ(json(lines)["a"]["v199"][0], 1.5) << "levels end with their line and bracket";
+  EXPECT_THAT(refusal([] {
+                read_toml(
+                    "b = 1\n[x]\na" +
+                        [] {
+                          std::string dots;
+                          for (int i = 0; i < 70; ++i) dots += ".a";
+                          return dots;
+                        }() +
+                        " = 1\n",
+                    "x.toml");
+              }),
+              AllOf(HasSubstr("line 3"), HasSubstr("nests too deep")));
 }
 
 TEST(YamlValues, OfOldOctalNumbers) {

@@ -233,9 +233,48 @@ TEST(Json, ThatNestsOrHoldsWithoutEndIsRefused) {
   std::string keys = "{", values = "[0";
   for (int i = 0; i < 400'000; ++i) keys += fmt::format("\"{}\":0,", i);
   for (int i = 0; i < 3'000'000; ++i) values += ",0";
-  expect_refused({"check", file("deep.json", std::string(1'000'000, '['))}, "nests deeper than 64");
-  expect_refused({"check", file("keys.json", keys + "\"a\":0}")}, "too many keys");
-  expect_refused({"check", file("values.json", values + "]")}, "more than 1000000 values");
+  expect_refused({"check", file("deep.json", std::string(1'000'000, '['))}, "nests too deep");
+  expect_refused({"check", file("keys.json", keys + "\"a\":0}")}, "too many values");
+  expect_refused({"check", file("values.json", values + "]")}, "that of 1000000 values");
+}
+
+// Each level holds the one below nine times.
+TEST(Yaml, ThatRepeatsWhatRepeatsIsRefused) {
+  const Words import = {"import",   file("bomb.yaml", ""), "--cluster", "dgx-h100", "--gpus", "8", "--model",
+                        "llama3-8b"};
+  const std::string head = "stage: sft\nmodel_name_or_path: x/y\n";
+  std::string merges = head + "a0: &a0 {x: 1}\n", lists = head + "a0: &a0 [1]\n", products = head + "a0: 1\n";
+  for (int i = 1; i < 24; ++i) {
+    std::string nine;
+    for (int n = 0; n < 9; ++n) nine += fmt::format("{}*a{}", n > 0 ? "," : "", i - 1);
+    merges += fmt::format("a{0}: &a{0}\n  <<: [{1}]\n", i, nine);
+    lists += fmt::format("a{0}: &a{0} [{1}]\n", i, nine);
+    products += fmt::format("a{0}: \"${{multiply:${{a{1}}},${{a{1}}}}}\"\n", i, i - 1);
+  }
+  for (const std::string& text : {merges, lists, products}) {
+    file("bomb.yaml", text);
+    expect_refused(import, "bomb.yaml");
+  }
+  file("bomb.yaml", merges);
+  expect_refused(import, "holds too many values, with aliases and merges written out");
+  file("bomb.yaml", head + "a: " + std::string(100'000, '['));
+  expect_refused(import, "nests too deep");
+}
+
+TEST(Toml, ThatNestsWithoutEndIsRefused) {
+  const Words import = {"import", "torchtitan", file("deep.toml", ""), "--cluster", "dgx-h100",
+                        "--gpus", "64"};
+  const std::string head = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n";
+  std::string dots = "a", inlined = "a", quoted = "a";
+  for (int i = 0; i < 20'000; ++i) dots += ".a";
+  for (int i = 0; i < 20'000; ++i) quoted += " . 'b'";
+  for (int i = 0; i < 200; ++i) inlined += " = {a" + dots.substr(0, 400);
+  for (const std::string& text :
+       {head + dots + " = 1\n", head + quoted + " = 1\n", head + inlined,
+        head + "a = " + std::string(100'000, '['), "[" + dots + "]\n", "x = {" + dots + " = 1}\n"}) {
+    file("deep.toml", text);
+    expect_refused(import, "nests too deep");
+  }
 }
 
 // The arguments for each reader of a file.

@@ -267,20 +267,4 @@ double max_flow(const LinkGraph& graph, const std::vector<Vertex>& sources,
   return flow;
 }
 
-double bisection_bandwidth(const Cluster& cluster, std::int64_t gpus) {
-  const std::int64_t per_node = cluster.node.gpus;
-  const std::int64_t nodes = (gpus + per_node - 1) / per_node;
-  const LinkGraph graph = nodes > 1 ? make_graph(cluster, nodes) : make_node_graph(cluster.node);
-  const std::int64_t half = nodes > 1 ? nodes / 2 * per_node : gpus / 2;
-  std::vector<Vertex> first, second;
-  std::int64_t index = 0;
-  for (const Vertex vertex : boost::make_iterator_range(boost::vertices(graph))) {
-    if (graph[vertex].kind != PlaceKind::gpu || index == gpus) continue;
-    (index < half ? first : second).push_back(vertex);
-    ++index;
-  }
-  if (first.empty() || second.empty()) return 0;
-  return max_flow(graph, first, second);
-}
-
 }  // namespace rehearse

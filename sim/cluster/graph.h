@@ -46,7 +46,11 @@ std::vector<int> link_counts(const LinkGraph& graph, Vertex from);
 double max_flow(const LinkGraph& graph, const std::vector<Vertex>& sources, const std::vector<Vertex>& sinks);
 
 // Bytes/s from the first half of `gpus` to the second. Nodes are numbered along the fabric, so in trees and
-// tori (cut across their last dimension) no other bisection has less.
+// tori (cut across their last dimension) no other bisection has less. Time and memory grow with the number of
+// switches alone, except in a torus.
 double bisection_bandwidth(const Cluster& cluster, std::int64_t gpus);
+
+// The same in a graph: from the first `half` of its first `gpus` GPUs to the others of them.
+double bisection_of(const LinkGraph& graph, std::int64_t half, std::int64_t gpus);
 
 }  // namespace rehearse

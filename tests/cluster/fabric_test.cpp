@@ -106,6 +106,35 @@ TEST(Bisection, OfOneNodeIsThatOfItsSwitchOrMesh) {
               1);  // 2 + 2 + 1 + 1 links of 25 GB/s
 }
 
+// Against the maximum flow through the graph of every GPU.
+TEST(Bisection, OfTheQuotientIsThatOfTheWholeGraph) {
+  const auto whole = [](const Cluster& cluster, std::int64_t gpus) {
+    const std::int64_t per_node = cluster.node.gpus, nodes = (gpus + per_node - 1) / per_node;
+    return bisection_of(make_graph(cluster, nodes), nodes / 2 * per_node, gpus);
+  };
+  std::vector<Cluster> clusters = {tree(1), tree(2), tree(2, true), tree(3), plain(2, 64)};
+  for (const std::string& name : cluster_names()) clusters.push_back(read_cluster(name));
+  for (Cluster cluster : clusters) {
+    if (cluster.fabric.kind == FabricKind::torus) continue;
+    const std::int64_t per_node = cluster.node.gpus;
+    for (const std::int64_t gpus :
+         {2 * per_node, 3 * per_node, 7 * per_node - 1, 24 * per_node, 45 * per_node + 1}) {
+      if (gpus > 512 || (cluster.max_nodes > 0 && gpus > cluster.max_nodes * per_node)) continue;
+      const double expected = whole(cluster, gpus);
+      EXPECT_NEAR(bisection_bandwidth(cluster, gpus), expected, 1e-9 * expected)
+          << cluster.name << " " << gpus;
+    }
+  }
+}
+
+TEST(Bisection, OfAMillionGpusIsWhatHalfOfThemSend) {
+  Cluster cluster = read_cluster("dgx-h100");
+  cluster.max_nodes = 0;
+  cluster.fabric.levels.clear();
+  EXPECT_NEAR(bisection_bandwidth(cluster, 1'000'000),
+              62'500 * cluster.node.nics * cluster.node.nic.bandwidth, 1);
+}
+
 TEST(Bisection, OfMetasClusterIsASeventhOfItsNics) {
   EXPECT_NEAR(bisection_bandwidth(read_cluster("meta-24k-h100"), 24576), 1536 * 8 * 50e9 / 7, 1e3);
 }

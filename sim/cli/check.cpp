@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 #include "cli/verdict.h"
 #include "run/iteration.h"
+#include "run/long_step.h"
 #include "scenario/scenario.h"
 #include "schedule/check.h"
 
@@ -27,8 +28,10 @@ void check(const GivenFlags& given) {
   const ScenarioSource source = collect(given);
   Scenario scenario = read_scenario(source);
   scenario.experiment.engine = Engine::reference;
-  Iteration iteration = run_iteration(scenario.experiment);
-  require_sound(iteration.preparation.schedule, scenario.experiment.plan);
+  scenario.experiment.memory_only = true;
+  Iteration iteration = run_scenario(source, scenario.experiment);
+  const Schedule& schedule = iteration.preparation.schedule;
+  require_sound(schedule, with_microbatches(scenario.experiment, schedule.microbatches).plan);
   for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
   Report& report = iteration.report;
   if (judge(source, scenario, false, report) == kDoesNotFit) {
@@ -42,8 +45,11 @@ void check(const GivenFlags& given) {
                     format_bytes(rank.activations_bytes), format_bytes(rank.logits_bytes),
                     format_bytes(rank.buffers_bytes), report.facts.way_to_fit));
   }
-  say("legal; the schedule has no deadlock; {}\n{}\n", in_words(fullest_gpu(report)),
-      verdict_sentence(report));
+  say("legal; the schedule has no deadlock{}; {}\n{}\n",
+      report.extrapolation ? fmt::format(" in its first {} microbatches, of which the rest are repetitions",
+                                         schedule.microbatches)
+                           : "",
+      in_words(fullest_gpu(report)), verdict_sentence(report));
 }
 
 }  // namespace

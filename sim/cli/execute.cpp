@@ -142,6 +142,7 @@ Prepared prepare_run(const ExecuteVerb& verb, const ScenarioSource& source) {
     if (!calibrate_missing(experiment, verb.predict, kind_of(verb), is_interrupted))
       throw Interrupted("interrupted while kernels and messages were timed");
   }
+  experiment.every_microbatch = true;
   Iteration predicted = run_iteration(experiment);
   experiment.conditions.iterations = source.json.contains("iterations") ? iterations : kUsualIterations;
   const Preparation& ready = predicted.preparation;

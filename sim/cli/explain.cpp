@@ -78,7 +78,7 @@ int explain_topic(ExplainOptions options) {
   const ScenarioSource source = collect(options.given);
   Scenario scenario = read_scenario(source);
   scenario.experiment.engine = Engine::reference;
-  Iteration iteration = run_iteration(scenario.experiment);
+  Iteration iteration = run_scenario(source, scenario.experiment);
   for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
   const int code = judge(source, scenario, options.allow_oom, iteration.report);
   if (!memory_verdict(iteration.report).fits()) say("{}\n\n", verdict_sentence(iteration.report));

@@ -3,6 +3,7 @@
 #include "base/say.h"
 #include "cli/verbs.h"
 #include "export/launch_lines.h"
+#include "run/size.h"
 #include "scenario/scenario.h"
 #include "schedule/orders.h"
 #include "schedule/text.h"
@@ -31,6 +32,7 @@ Schedule compute_form(const Experiment& experiment) {
 void export_schedule(const ScheduleOptions& options) {
   const Scenario scenario = read_scenario(collect(options.given));
   const Experiment& experiment = scenario.experiment;
+  require_affordable(experiment, "the file has a line for each op");
   write_export(options,
                write_csv(options.form == "full" ? prepare(experiment).schedule : compute_form(experiment)));
 }

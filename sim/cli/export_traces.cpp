@@ -27,8 +27,9 @@ struct Exported {
 
 Exported simulated(const TraceOptions& options) {
   const ScenarioSource source = collect(options.given);
-  const Scenario scenario = read_scenario(source);
-  Exported exported{run_iteration(scenario.experiment)};
+  Scenario scenario = read_scenario(source);
+  scenario.experiment.every_microbatch = true;
+  Exported exported{run_scenario(source, scenario.experiment)};
   Report& report = exported.run.report;
   exported.code = judge(source, scenario, options.allow_oom, report);
   if (!memory_verdict(report).fits()) say(stderr, "rehearse: {}\n", verdict_sentence(report));

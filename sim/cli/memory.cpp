@@ -26,8 +26,9 @@ struct MemoryOptions {
 std::string peak_op_of(const Report& report, const Schedule& schedule) {
   const RankMemory heaviest = heaviest_rank(report);
   if (heaviest.peak_op < 0) return "";
-  return to_string(
-      schedule.ranks[static_cast<std::size_t>(heaviest.rank)][static_cast<std::size_t>(heaviest.peak_op)]);
+  Op op = schedule.ranks[static_cast<std::size_t>(heaviest.rank)][static_cast<std::size_t>(heaviest.peak_op)];
+  op.microbatch = heaviest.peak_microbatch;
+  return to_string(op);
 }
 
 // Returns true when it fits.
@@ -36,7 +37,9 @@ bool show_memory(const MemoryOptions& options) {
   require_writable({options.svg}, options.json ? Prints::data : Prints::talk);
   Scenario scenario = read_scenario(source);
   scenario.experiment.engine = Engine::reference;  // the time of the peak does not depend on contention
-  Iteration iteration = run_iteration(scenario.experiment);
+  scenario.experiment.memory_only = true;
+  scenario.experiment.every_microbatch = !options.svg.empty();
+  Iteration iteration = run_scenario(source, scenario.experiment);
   Report& report = iteration.report;
   report.facts.warnings.insert(report.facts.warnings.end(), scenario.notes.begin(), scenario.notes.end());
   const Preparation& ready = iteration.preparation;

@@ -89,6 +89,10 @@ void require_writable(const ShowOptions& options) {
                    options.json ? Prints::data : Prints::talk);
 }
 
+bool draws(const ShowOptions& options) {
+  return !(options.trace.empty() && options.svg.empty() && options.png.empty() && options.html.empty());
+}
+
 void show_run(const ShowOptions& options, const Shown& run, const Json& more, const std::string& last_line) {
   if (!options.trace.empty()) {
     write_file(options.trace, [&](std::ostream& out) {

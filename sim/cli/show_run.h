@@ -23,6 +23,9 @@ std::vector<VerbOption> show_options(ShowOptions& options);
 // Before long work: checks that the files can be written, and that standard output gets only one of them.
 void require_writable(const ShowOptions& options);
 
+// Whether an output shows every op.
+bool draws(const ShowOptions& options);
+
 struct Shown {
   const Timeline& timeline;
   const Schedule& schedule;

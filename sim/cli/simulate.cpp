@@ -80,11 +80,12 @@ int simulate_beside(const SimulateOptions& options, const ScenarioSource& source
 int simulate_and_show(const SimulateOptions& options) {
   const ScenarioSource source = collect(options.given);
   require_writable(options.show);
-  const Scenario scenario = read_scenario(source);
+  Scenario scenario = read_scenario(source);
+  scenario.experiment.every_microbatch = draws(options.show);
   if (!options.beside.empty()) return simulate_beside(options, source, scenario);
   Iteration iteration = [&] {
     const Activity busy(in_words_of(scenario.experiment.plan));
-    return run_iteration(scenario.experiment);
+    return run_scenario(source, scenario.experiment);
   }();
   return show(options, source, scenario, iteration);
 }

@@ -145,6 +145,7 @@ Json studio_answer(const std::string& question, const GivenFlags& given,
     }
     experiment.engine = engine;
     experiment.conditions.iterations = 1;
+    experiment.every_microbatch = true;
     Iteration iteration = run_iteration(experiment);
     std::vector<std::string>& warnings = iteration.report.facts.warnings;
     warnings.insert(warnings.end(), scenario.notes.begin(), scenario.notes.end());

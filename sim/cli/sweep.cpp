@@ -8,6 +8,7 @@
 
 #include "base/interruption.h"
 #include "base/progress.h"
+#include "base/quantity.h"
 #include "base/say.h"
 #include "cli/command.h"
 #include "cli/execute_row.h"
@@ -19,6 +20,7 @@
 #include "cli/sweep_row.h"
 #include "cli/sweep_table.h"
 #include "cli/verbs.h"
+#include "run/size.h"
 #include "scenario/scenario.h"
 #include "scenario/swept.h"
 #include "sweep/export.h"
@@ -105,12 +107,44 @@ void merge(const SweepOptions& options, Store& store) {
   }
 }
 
+// A row's report, its SQLite record and its process, beside the simulation: 100 rows of 8 ranks and 8
+// microbatches on one core of an Intel Xeon at 2.1 GHz (tests/bench/size_bench.cpp). The record takes 12 kB
+// on the disk.
+constexpr double kRowSeconds = 0.02, kRowBytes = 12.4e3;
+
+// Refuses a sweep whose rows take longer than a run may. The first point, where it is legal, stands for all.
+void require_affordable(const SweepOptions& options, const Swept& swept, Inputs& inputs, Point rows) {
+  if (options.given.large || options.execute.wanted()) return;
+  double row_s = kRowSeconds;
+  try {
+    Replaced replaced;
+    replaced.inputs = &inputs;
+    replaced.without_search = true;
+    row_s += expected_size(read_scenario(source_at(swept, 0), replaced).experiment).seconds;
+  } catch (const std::exception&) {  // its row will say so
+  }
+  const int jobs = jobs_or_cores(options.jobs);
+  const double most = kMaxRunSeconds / row_s * jobs, seconds = static_cast<double>(rows) * row_s / jobs;
+  if (seconds <= kMaxRunSeconds) return;
+  std::string factors;
+  for (const SweptField& field : swept.grid.fields)
+    factors += fmt::format("{}{} {}", factors.empty() ? "" : " x ", field.values.size(), field.name);
+  throw InputError({"command line", "sweep",
+                    fmt::format("a sweep takes at most {:.0f} min at a time", kMaxRunSeconds / 60),
+                    fmt::format("about {:.3g} h and {} of disk: {} rows ({}) of about {} on {} core{}",
+                                seconds / 3600, format_bytes(kRowBytes * static_cast<double>(rows)), rows,
+                                factors, format_seconds(row_s), jobs, jobs == 1 ? "" : "s"),
+                    fmt::format("{:.0f} rows, --shard 1/{:.0f}, or --large", std::floor(most),
+                                std::ceil(static_cast<double>(rows) / std::max(1.0, std::floor(most))))});
+}
+
 void run_left(const SweepOptions& options, const Swept& swept, const Shard& shard, Inputs& inputs,
               Store& store) {
   const std::set<Point> known = store.known();
   const PointsLeft left = points_left(swept.grid.size(), shard, known);
   if (shard.count > 1) say(stderr, "shard {}/{}\n", shard.index, shard.count);
   if (!known.empty()) say(stderr, "{} rows are already known, {} remain\n", known.size(), left.count);
+  require_affordable(options, swept, inputs, left.count);
   const int jobs = options.execute.wanted() ? 1 : jobs_or_cores(options.jobs);
   Progress progress(static_cast<std::size_t>(left.count));
   const Evaluate evaluate = [&](Point point) {
@@ -206,6 +240,8 @@ int sweep(SweepOptions& options) {
                           : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
   Inputs inputs;
   read_ahead(swept, inputs);
+  if (!options.resume && options.merged.empty())
+    require_affordable(options, swept, inputs, (swept.grid.size() + shard.count - 1) / shard.count);
   Json identity = identity_of(swept);
   if (options.execute.wanted())
     identity["execute"] = {options.execute.device, options.execute.warmup, options.execute.iterations};

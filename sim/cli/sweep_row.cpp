@@ -13,7 +13,7 @@ Row run(const ScenarioSource& source, Inputs& inputs) {
   Replaced replaced;
   replaced.inputs = &inputs;
   const Scenario scenario = read_scenario(source, replaced);
-  Report report = run_iteration(scenario.experiment).report;
+  Report report = run_scenario(source, scenario.experiment).report;
   report.facts.warnings.insert(report.facts.warnings.end(), scenario.notes.begin(), scenario.notes.end());
   Row row{RowState::done, "", report_json(report, REHEARSE_VERSION)};
   if (const MemoryVerdict verdict = memory_verdict(report); !verdict.fits()) {

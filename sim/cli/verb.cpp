@@ -42,6 +42,11 @@ std::vector<VerbOption> scenario_options(GivenFlags& given) {
     option.group = flag.group;
     option.daily = flag.daily;
   }
+  options.push_back({.names = {"--large"},
+                     .target = &given.large,
+                     .help = "run whatever it takes; else at most 4 GB and ten minutes, by an estimate",
+                     .group = HelpGroup::inputs,
+                     .daily = false});
   options.push_back({.names = {"--set"},
                      .target = &given.sets,
                      .help = "a field by its path, as cluster.node.nics.count=4",

@@ -51,6 +51,7 @@ void add_activations(RankMemory& memory, const RankOps& ops, const std::vector<S
   memory.activations_bytes = most.others();
   memory.working_bytes = std::max(0.0, most.others() - held.others());
   memory.peak_op = static_cast<std::int32_t>(peak_op);
+  memory.peak_microbatch = ops[peak_op].microbatch;
 }
 
 // Parameters outside experts of the owner that has most of them. None where shares are even.

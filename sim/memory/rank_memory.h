@@ -30,6 +30,7 @@ struct RankMemory {
   double workspace_bytes = 0;  // of the buffers: cuBLAS's workspace
   std::optional<double> reserved_bytes = {};  // by the allocator; none where that was not replayed
   std::int32_t peak_op = -1;                  // index of the op of its list that runs then; -1: none
+  std::int32_t peak_microbatch = 0;           // of that op
   double peak_time_s = 0;                     // when that op begins
   std::vector<LiveMicrobatches> alive;
 };

@@ -29,8 +29,13 @@ struct FewestGpus {
   Footprint fullest;
 };
 
-// The plan with only as many microbatches as it needs to reach its peak.
+// The plan with only as many microbatches as it needs to reach its peak. GPipe's plan keeps all: it holds
+// them all.
 Plan shortened(Plan plan);
+
+// rank_memory() of the plan's order of ops, without the times at which it is reached and without live
+// microbatches. Its cost does not grow with the microbatches.
+std::vector<RankMemory> order_memory(const Plan& plan, const Work& work, double workspace_bytes);
 
 // The fewest GPUs on which a legal plan like `plan` fits. Every tp that divides a node and every pp are
 // tried, with dp 1 and all other settings unchanged. Without pipeline ranks there is one chunk and 1F1B.

@@ -119,6 +119,7 @@ std::string write_memory_table(const Report& report, const HeaviestRank& heavies
   table.line("");
   add_peak(table, report, heaviest);
   add_sizing(table, report, fewest);
+  if (report.extrapolation) table.line("simulated  {}", in_words(*report.extrapolation, plan));
   return table.take();
 }
 
@@ -137,6 +138,7 @@ Json memory_json(const Report& report, const HeaviestRank& heaviest, const std::
   json["fewest_gpus"] = fewest_json(fewest);
   json["rule_of_thumb_gpus"] =
       rule_of_thumb_gpus(static_cast<double>(report.parameters), report.facts.gpu_memory_bytes);
+  if (whole.contains("extrapolation")) json["extrapolation"] = whole["extrapolation"];
   for (const char* key : {"plan", "model", "cluster", "warnings"}) json[key] = whole[key];
   return json;
 }

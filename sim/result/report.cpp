@@ -34,29 +34,25 @@ void add_throughput(Report& report, const Work& work) {
   report.hfu = ratio(hardware_rate, report.facts.peak_flops);
 }
 
-void add_bubble(Report& report, const Timeline& timeline, const Schedule& schedule) {
+void add_busy(Report& report, const Timeline& timeline, const Schedule& schedule) {
   for (const TimelineRank& rank : timeline.ranks) {
     const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
-    const double bubble = bubble_fraction(rank, ops, report.step_time_s);
-    report.bubble_mean += bubble / static_cast<double>(timeline.ranks.size());
-    if (bubble > report.bubble_worst + 1e-9) {  // equal ranks differ by rounding: name the first
-      report.bubble_worst = bubble;
-      report.bubble_worst_rank = rank.instance.pipeline_rank;
-    }
+    report.busy_s.push_back(compute_busy(rank, ops));
+    report.pipeline_rank_of.push_back(rank.instance.pipeline_rank);
   }
-  report.bubble_ideal = report.facts.bubble_ideal.value_or(ideal_bubble_fraction(report.plan));
 }
 
 // The split of each rank, their mean, and the communication of the rank at `critical`.
 void add_rank_splits(Report& report, const Timeline& timeline, const Schedule& schedule, const Work& work,
-                     const OpTimes& times, std::size_t critical) {
+                     const OpTimes& times, const std::vector<double>& path_s) {
   const double weight = 1 / static_cast<double>(timeline.ranks.size());
+  const std::size_t critical = largest_share(path_s);
   const MessageSizes sizes = message_sizes(work, report.model, report.plan, offloaded_bytes(work));
   for (std::size_t r = 0; r < timeline.ranks.size(); ++r) {
     const TimelineRank& rank = timeline.ranks[r];
     const RankOps& ops = schedule.ranks[static_cast<std::size_t>(rank.instance.pipeline_rank)];
     const RankTime time = rank_time(rank, ops, times, report.step_time_s, report.plan.one_queue);
-    report.ranks.push_back({rank.instance.rank, rank.instance.pipeline_rank, time.time});
+    report.ranks.push_back({rank.instance.rank, rank.instance.pipeline_rank, time.time, path_s[r]});
     report.mean_time.add(time.time, weight);
     if (r != critical) continue;
     report.critical_rank = rank.instance.pipeline_rank;
@@ -120,7 +116,8 @@ Report report_of(const Timeline& timeline, const Schedule& schedule, const Model
   if (const Tower* tower = tower_of_step(model, plan); tower != nullptr)
     report.parameters += count_tower(*tower);
   add_throughput(report, work);
-  add_bubble(report, timeline, schedule);
+  add_busy(report, timeline, schedule);
+  add_bubble(report);
   report.memory = rank_memory(schedule, report.plan, work, report.facts.workspace_bytes);
   if (!facts.memory_of_rank.empty())
     report.facts.gpu_memory_bytes = facts.memory_of_rank[static_cast<std::size_t>(fullest_gpu(report).rank)];
@@ -146,6 +143,26 @@ TimeShares& TimeShares::add(const TimeShares& other, double weight) {
   exposed_ep += weight * other.exposed_ep;
   exposed_offload += weight * other.exposed_offload;
   return *this;
+}
+
+void add_bubble(Report& report) {
+  report.bubble_mean = report.bubble_worst = 0;
+  report.bubble_worst_rank = 0;
+  for (std::size_t r = 0; r < report.busy_s.size(); ++r) {
+    const double bubble = bubble_fraction(report.busy_s[r], report.step_time_s);
+    report.bubble_mean += bubble / static_cast<double>(report.busy_s.size());
+    if (bubble > report.bubble_worst + 1e-9) {  // equal ranks differ by rounding: name the first
+      report.bubble_worst = bubble;
+      report.bubble_worst_rank = report.pipeline_rank_of[r];
+    }
+  }
+  report.bubble_ideal = report.facts.bubble_ideal.value_or(ideal_bubble_fraction(report.plan));
+}
+
+int critical_rank(const Report& report) {
+  std::vector<double> path_s;
+  for (const RankShares& rank : report.ranks) path_s.push_back(rank.path_s);
+  return report.ranks[largest_share(path_s)].pipeline_rank;
 }
 
 std::vector<Footprint> footprints(const Report& report) {
@@ -216,7 +233,7 @@ Report make_report(const Timeline& timeline, const Schedule& schedule, const Tas
     const std::vector<PathSegment> path =
         critical_path(timeline, schedule, tasks, plan.one_queue, window_of(timeline, schedule, plan));
     report.time = path_time(path, timeline, schedule, times).time;
-    add_rank_splits(report, iteration, schedule, work, times, critical_rank(path, timeline));
+    add_rank_splits(report, iteration, schedule, work, times, path_seconds(path, timeline));
   }
   add_peak_times(report, timeline);
   return report;

@@ -1,6 +1,7 @@
 // What are the results of a run? Step time and its parts, throughput, bubble, exposed communication, memory.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -78,6 +79,16 @@ struct RankShares {
   int rank = 0;
   int pipeline_rank = 0;
   TimeShares time;
+  double path_s = 0;  // of the critical path
+};
+
+// How a long step was found from shorter ones (result/extrapolate.h).
+struct Extrapolation {
+  std::array<std::int64_t, 3> microbatches{};  // of the steps that were simulated, one round apart
+  double round_s = 0;                          // that each round adds to the step
+  double deviation = 0;  // largest difference between what the two rounds added, over round_s
+
+  std::int64_t round() const { return microbatches[2] - microbatches[1]; }
 };
 
 struct Report {
@@ -88,8 +99,11 @@ struct Report {
   double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0, mfu = 0, hfu = 0;
   double bubble_mean = 0, bubble_worst = 0, bubble_ideal = 0;
   int bubble_worst_rank = 0;
-  TimeShares time;       // of the critical path through all ranks
-  TimeShares mean_time;  // over all ranks
+  std::vector<double> busy_s;                       // by rank of the timeline: its compute stream
+  std::vector<int> pipeline_rank_of;                // by rank of the timeline
+  std::optional<Extrapolation> extrapolation = {};  // none: every microbatch was simulated
+  TimeShares time;                                  // of the critical path through all ranks
+  TimeShares mean_time;                             // over all ranks
   std::vector<RankShares> ranks;
   int critical_rank = 0;                         // pipeline rank with the largest share of the critical path
   std::vector<CommunicationLine> communication;  // of that rank
@@ -105,6 +119,12 @@ struct Report {
 Report make_report(const Timeline& timeline, const Schedule& schedule, const Tasks& tasks, const Model& model,
                    const Plan& plan, const Work& work, const OpTimes& times, const RunFacts& facts,
                    bool with_split = true);
+
+// Bubble fractions, from busy_s and the step time.
+void add_bubble(Report& report);
+
+// The pipeline rank with the largest share of the critical path, the first of equal ones; from `ranks`.
+int critical_rank(const Report& report);
 
 // RankMemory::reserved_bytes of the rank with the highest peak and of the fullest, where they fit.
 void add_reserved(Report& report, const Schedule& schedule, const Work& work,

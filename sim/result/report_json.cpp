@@ -173,6 +173,13 @@ Json cluster_json(const RunFacts& facts) {
           {"slowest_gpu", facts.slowest_gpu}};
 }
 
+Json extrapolation_json(const Extrapolation& of) {
+  return {{"simulated_microbatches", of.microbatches},
+          {"round_microbatches", of.round()},
+          {"round_s", of.round_s},
+          {"deviation", of.deviation}};
+}
+
 void add_rates(Json& json, const Report& report) {
   json["step_time_s"] = report.step_time_s;
   json["step_time_band_s"] = report.uncertainty > 0
@@ -201,6 +208,7 @@ nlohmann::ordered_json report_json(const Report& report, const std::string& vers
   json["profile"] = profile_json(report.facts);
   json["collectives"] = report.facts.collectives;
   add_rates(json, report);
+  if (report.extrapolation) json["extrapolation"] = extrapolation_json(*report.extrapolation);
   json["bubble_fraction"] = {
       {"mean", report.bubble_mean}, {"worst", report.bubble_worst}, {"worst_rank", report.bubble_worst_rank}};
   json["bubble_fraction_ideal"] = report.bubble_ideal;

@@ -1,6 +1,7 @@
 #include "result/shares.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rehearse {
 
@@ -154,18 +155,19 @@ RankTime path_time(const std::vector<PathSegment>& path, const Timeline& timelin
   return result;
 }
 
-std::size_t critical_rank(const std::vector<PathSegment>& path, const Timeline& timeline) {
-  constexpr double kEqual = 1e-9;  // of the iteration; rounding must not choose among equal ranks
+std::vector<double> path_seconds(const std::vector<PathSegment>& path, const Timeline& timeline) {
   std::vector<double> seconds(timeline.ranks.size(), 0);
-  double all_s = 0;
-  for (const PathSegment& segment : path) {
-    seconds[segment.rank] += segment.end - segment.begin;
-    all_s += segment.end - segment.begin;
-  }
-  std::size_t critical = 0;
-  for (std::size_t r = 1; r < seconds.size(); ++r)
-    if (seconds[r] > seconds[critical] + kEqual * all_s) critical = r;
-  return critical;
+  for (const PathSegment& segment : path) seconds[segment.rank] += segment.end - segment.begin;
+  return seconds;
+}
+
+std::size_t largest_share(const std::vector<double>& path_s) {
+  constexpr double kEqual = 1e-9;  // of the iteration; rounding must not choose among equal ranks
+  const double all_s = std::accumulate(path_s.begin(), path_s.end(), 0.0);
+  std::size_t largest = 0;
+  for (std::size_t r = 1; r < path_s.size(); ++r)
+    if (path_s[r] > path_s[largest] + kEqual * all_s) largest = r;
+  return largest;
 }
 
 }  // namespace rehearse

@@ -28,7 +28,10 @@ RankTime rank_time(const TimelineRank& rank, const RankOps& ops, const OpTimes& 
 RankTime path_time(const std::vector<PathSegment>& path, const Timeline& timeline, const Schedule& schedule,
                    const OpTimes& times);
 
+// By rank of the timeline: seconds of the path.
+std::vector<double> path_seconds(const std::vector<PathSegment>& path, const Timeline& timeline);
+
 // Index of the rank with the largest share of the path, the first of equal ones.
-std::size_t critical_rank(const std::vector<PathSegment>& path, const Timeline& timeline);
+std::size_t largest_share(const std::vector<double>& path_s);
 
 }  // namespace rehearse

@@ -191,6 +191,7 @@ void add_provenance(Page& page, const Report& report) {
   if (facts.slowest_gpu > 1)
     page.line("             GEMM time +{}: expected slowest of {} GPUs", percent(facts.slowest_gpu - 1),
               facts.gpus);
+  if (report.extrapolation) page.line("simulated    {}", in_words(*report.extrapolation, report.plan));
   if (!facts.collectives.empty()) page.line("collectives  {}", printable(facts.collectives));
   for (const std::string& key : report.model.not_modelled)
     page.line("{} model key \"{}\" is ignored: it has no cost model", page.paint("warning", Paint::yellow),
@@ -200,6 +201,11 @@ void add_provenance(Page& page, const Report& report) {
 }
 
 }  // namespace
+
+std::string in_words(const Extrapolation& of, const Plan& plan) {
+  return fmt::format("{} of {} microbatches; each round of {} more adds {}", of.microbatches.back(),
+                     plan.microbatches(), of.round(), format_seconds(of.round_s));
+}
 
 std::string plan_lines(const Report& report) {
   const Plan& plan = report.plan;

@@ -38,9 +38,12 @@ double compute_busy(const TimelineRank& rank, const RankOps& ops) {
   return busy;
 }
 
+double bubble_fraction(double busy_s, double step_time_s) {
+  return step_time_s > 0 ? std::max(0.0, 1 - busy_s / step_time_s) : 0;
+}
+
 double bubble_fraction(const TimelineRank& rank, const RankOps& ops, double step_time_s) {
-  if (!(step_time_s > 0)) return 0;
-  return std::max(0.0, 1 - compute_busy(rank, ops) / step_time_s);
+  return bubble_fraction(compute_busy(rank, ops), step_time_s);
 }
 
 void require_fits(const Timeline& timeline, const Schedule& schedule) {

@@ -32,6 +32,7 @@ struct Timeline {
 double compute_busy(const TimelineRank& rank, const RankOps& ops);
 
 // Idle time of the compute stream inside the iteration over the iteration's length, for one rank.
+double bubble_fraction(double busy_s, double step_time_s);
 double bubble_fraction(const TimelineRank& rank, const RankOps& ops, double step_time_s);
 
 // InputError unless every rank of the timeline has one finite span, not ending before it begins, for each op

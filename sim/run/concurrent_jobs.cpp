@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cluster/likeness.h"
 #include "run/simulate.h"
+#include "run/size.h"
 
 namespace rehearse {
 
@@ -47,6 +48,8 @@ ConcurrentRun run_concurrently(Experiment own, Experiment other) {
   other.conditions.nodes_after = 0;
   other.conditions.nodes_before = nodes_of(own);
   std::erase_if(other.conditions.slow, [](const Slow& part) { return part.part == Slow::Part::rank; });
+  for (const Experiment* job : {&own, &other})
+    require_affordable(*job, "the messages of two jobs meet anew in each round");
   ConcurrentRun both;
   both.own.preparation = prepare(own);
   Preparation beside = prepare(other);

@@ -1,8 +1,8 @@
 #include "run/fit.h"
 
 #include "memory/memory.h"
+#include "run/long_step.h"
 #include "run/outside_allocator.h"
-#include "schedule/orders.h"
 
 namespace rehearse {
 
@@ -25,8 +25,10 @@ std::vector<RankMemory> memory_of(const Experiment& experiment, const Work& work
   const auto in = [&](const Schedule& schedule) {
     return rank_memory(schedule, plan, work, workspace_of(experiment));
   };
-  if (plan.offload == Offload::activations) return in(prepare(experiment).schedule);
-  return in(experiment.order ? *experiment.order : make_order(shortened(plan)));
+  if (plan.offload == Offload::activations)
+    return in(complete_order(
+        experiment.order ? experiment : with_microbatches(experiment, shortened(plan).microbatches())));
+  return experiment.order ? in(*experiment.order) : order_memory(plan, work, workspace_of(experiment));
 }
 
 }  // namespace

@@ -16,11 +16,13 @@
 #include "run/band.h"
 #include "run/gpu_sharing.h"
 #include "run/jitter.h"
+#include "run/long_step.h"
 #include "run/misaligned.h"
 #include "run/order_bubble.h"
 #include "run/outside_allocator.h"
 #include "run/reference.h"
 #include "run/simulate.h"
+#include "run/size.h"
 #include "run/slowdown.h"
 #include "run/symmetry.h"
 #include "schedule/passes.h"
@@ -129,12 +131,20 @@ void warn_of_untimed(const Model& model, const Plan& plan, RunFacts& facts) {
 
 // A fold that may change the result is used only where simulating every rank would take long. Each op of each
 // rank costs a few microseconds.
-constexpr std::size_t kAffordableOps = 200'000;
+constexpr double kAffordableOps = 200'000;
 
 std::size_t ops_of_every_rank(const Schedule& schedule, const Plan& plan) {
   std::size_t ops = 0;
   for (const RankOps& rank : schedule.ranks) ops += rank.size();
   return ops * static_cast<std::size_t>(plan.gpus() / plan.pp);
+}
+
+// Of the whole step, where this one stands for it.
+bool is_affordable_unfolded(const Experiment& experiment, const Schedule& schedule) {
+  const double longer = experiment.stands_for == 0 ? 1
+                                                   : static_cast<double>(experiment.stands_for) /
+                                                         static_cast<double>(schedule.microbatches);
+  return longer * static_cast<double>(ops_of_every_rank(schedule, experiment.plan)) <= kAffordableOps;
 }
 
 // Without contention, the longest path distinguishes ranks that share a NIC only by the capacity of their
@@ -145,9 +155,8 @@ bool folding_shows(const Experiment& experiment) {
 }
 
 Fold fold_of(const Experiment& experiment, const Schedule& schedule) {
-  const Plan& plan = experiment.plan;
   if (!folding_shows(experiment) || experiment.conditions.has_jitter()) return experiment.fold;
-  return ops_of_every_rank(schedule, plan) <= kAffordableOps ? Fold::none : Fold::replicas;
+  return is_affordable_unfolded(experiment, schedule) ? Fold::none : Fold::replicas;
 }
 
 void warn_of_folding(const Experiment& experiment, const Preparation& preparation, RunFacts& facts) {
@@ -210,7 +219,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
 namespace {
 
 // Runs all iterations, and keeps their step times and the timeline of the first.
-void run_all(const Experiment& experiment, Iteration& iteration) {
+void run_all(const Experiment& experiment, Iteration& iteration, std::unique_ptr<Simulator> simulator = {}) {
   const Preparation& ready = iteration.preparation;
   const Conditions& conditions = experiment.conditions;
   const auto loads = [&](int index) {
@@ -220,13 +229,34 @@ void run_all(const Experiment& experiment, Iteration& iteration) {
     iteration.step_times_s.push_back(timeline.end());
     if (index == 0) iteration.timeline = std::move(timeline);
   };
-  if (experiment.engine == Engine::simgrid)
-    return simulate_iterations(ready.schedule, ready.tasks, conditions.iterations, loads, take);
-  for (int index = 0; index < conditions.iterations; ++index)
-    take(index, reference(ready.schedule, ready.tasks, loads(index)));
+  for (int index = 0; index < conditions.iterations; ++index) {
+    const Loads now = loads(index);
+    if (experiment.engine == Engine::reference) {
+      take(index, reference(ready.schedule, ready.tasks, now));
+    } else {
+      if (!simulator) simulator = std::make_unique<Simulator>(now);
+      take(index, simulator->run(ready.schedule, ready.tasks, now));
+    }
+  }
 }
 
 }  // namespace
+
+namespace {
+
+Schedule complete_order(const Experiment& experiment, const MessageSizes& sizes) {
+  const GradientSync sync = gradient_sync(sizes, experiment.model, experiment.plan);
+  return experiment.order ? complete_schedule(*experiment.order, experiment.plan, sync)
+                          : complete_schedule(experiment.plan, sync);
+}
+
+}  // namespace
+
+Schedule complete_order(const Experiment& experiment) {
+  const Work work = make_work(experiment.model, experiment.plan);
+  return complete_order(experiment,
+                        message_sizes(work, experiment.model, experiment.plan, offloaded_bytes(work)));
+}
 
 std::string to_string(Engine engine) {
   return engine == Engine::simgrid ? "simgrid" : "reference";
@@ -240,9 +270,7 @@ Preparation prepare(const Experiment& experiment) {
                      ? price(ready.work, plan, experiment.cluster, experiment.profile)
                      : price_stages(ready.work, plan, experiment.stage_nodes);
   const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan, offloaded_bytes(ready.work));
-  const GradientSync sync = gradient_sync(sizes, experiment.model, plan);
-  ready.schedule =
-      experiment.order ? complete_schedule(*experiment.order, plan, sync) : complete_schedule(plan, sync);
+  ready.schedule = complete_order(experiment, sizes);
   const auto loads_of = [&](const Tasks& tasks, const Conditions& conditions) {
     return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices,
                       sizes, conditions, experiment.stage_nodes);
@@ -298,9 +326,13 @@ Experiment among_others(Experiment experiment) {
 
 Iteration run_iteration(const Experiment& experiment) {
   if (shares_gpu(experiment)) return run_iteration(among_others(experiment));
+  LongStep shorter;
+  if (may_be_shortened(experiment)) shorter = run_long_step(experiment);
+  if (shorter.iteration) return *std::move(shorter.iteration);
+  require_affordable(experiment, shorter.why_not);
   Iteration iteration;
   iteration.preparation = prepare(experiment);
-  run_all(experiment, iteration);
+  run_all(experiment, iteration, std::move(shorter.simulator));
   iteration.report = report_of(experiment, iteration.preparation, iteration.timeline);
   return iteration;
 }

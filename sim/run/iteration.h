@@ -41,6 +41,10 @@ struct Experiment {
   bool with_band = true;               // Report::uncertainty is found, O(GEMM samples); needs the split
   bool with_reserved = true;           // RankMemory::reserved_bytes are found, O(ops x tensors)
   Headroom headroom = {};              // memory that is to stay free on each GPU
+  bool every_microbatch = false;       // the timeline is wanted, of a step of any length (run/long_step.h)
+  bool memory_only = false;            // times of a step that does not repeat itself may be approximate
+  bool large = false;                  // may take more memory and time than run/size.h allows
+  std::int64_t stands_for = 0;  // microbatches of the step that this shorter one stands for; 0: its own
 };
 
 // Everything known about an iteration before it runs.
@@ -54,8 +58,13 @@ struct Preparation {
 
 Preparation prepare(const Experiment& experiment);
 
+// The complete schedule of the experiment, without prices.
+Schedule complete_order(const Experiment& experiment);
+
 Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline);
 
+// Where report.extrapolation is given, preparation and timeline are those of the longest step that was
+// simulated.
 struct Iteration {
   Preparation preparation;
   Timeline timeline;  // of the first iteration where there are several

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include <functional>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -213,26 +214,30 @@ void RunningFlows::ended(const s4u::Activity& activity) {
 
 }  // namespace
 
-Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
-                  SimulationStatistics* statistics) {
-  RunningFlows flows(loads);
-  Walk walk(tasks, flows);
+struct Simulator::Engine {
+  explicit Engine(const Loads& links) : flows(links), capacity(links.capacity), ends(links.ends) {}
+
+  RunningFlows flows;
+  std::vector<double> capacity;
+  std::vector<std::vector<LinkId>> ends;
+};
+
+Simulator::Simulator(const Loads& links) : engine_(std::make_unique<Engine>(links)) {}
+Simulator::~Simulator() = default;
+
+Timeline Simulator::run(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
+                        SimulationStatistics* statistics) {
+  if (loads.capacity != engine_->capacity || loads.ends != engine_->ends)
+    throw std::logic_error("the runs of one simulator cross the same links");
+  Walk walk(tasks, engine_->flows);
   walk.run(loads);
   if (statistics != nullptr) *statistics = walk.statistics();
   return spread(schedule, tasks, loads, walk.begins(), walk.ends());
 }
 
-void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int iterations,
-                         const std::function<Loads(int iteration)>& loads,
-                         const std::function<void(int iteration, Timeline timeline)>& take) {
-  Loads now = loads(0);
-  RunningFlows flows(now);
-  Walk walk(tasks, flows);
-  for (int iteration = 0; iteration < iterations; ++iteration) {
-    if (iteration > 0) now = loads(iteration);
-    walk.run(now);
-    take(iteration, spread(schedule, tasks, now, walk.begins(), walk.ends()));
-  }
+Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
+                  SimulationStatistics* statistics) {
+  return Simulator(loads).run(schedule, tasks, loads, statistics);
 }
 
 Neighbours simulate_neighbours(const Job& own, const Job& other) {

@@ -1,8 +1,9 @@
 // When does each task begin and end on the modelled cluster, where flows that meet on a link share it?
 #pragma once
 
-#include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "result/timeline.h"
 #include "run/loads.h"
@@ -15,16 +16,26 @@ struct SimulationStatistics {
   std::uint64_t flows = 0;
 };
 
-// Drives SimGrid: timers for fixed times, flows (max-min fair) for shared links. At most once a process;
-// std::logic_error otherwise or when the schedule deadlocks.
+// Drives SimGrid: timers for fixed times, flows (max-min fair) for shared links. One run of a Simulator.
 Timeline simulate(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
                   SimulationStatistics* statistics = nullptr);
 
-// Several iterations, one after the other. All loads cross the links of loads(0). `take` gets each timeline,
-// begun at 0.
-void simulate_iterations(const Schedule& schedule, const Tasks& tasks, int iterations,
-                         const std::function<Loads(int iteration)>& loads,
-                         const std::function<void(int iteration, Timeline timeline)>& take);
+// Several runs, one after the other, each begun at 0. All cross the links of `links`. At most one a process.
+class Simulator {
+ public:
+  explicit Simulator(const Loads& links);
+  ~Simulator();
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  // std::logic_error where the loads have other links, or the schedule deadlocks.
+  Timeline run(const Schedule& schedule, const Tasks& tasks, const Loads& loads,
+               SimulationStatistics* statistics = nullptr);
+
+ private:
+  struct Engine;
+  std::unique_ptr<Engine> engine_;
+};
 
 // Two jobs, each with its own schedule, on the links of both (join_links). `other` starts again whenever it
 // has ended, until `own` has ended.

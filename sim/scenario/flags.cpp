@@ -205,6 +205,7 @@ void write_flags(const GivenFlags& given, ScenarioSource& source) {
 ScenarioSource collect(const GivenFlags& given) {
   ScenarioSource source;
   source.file = given.file;
+  source.large = given.large;
   if (!given.file.empty()) source.json = JsonReader::open(given.file).json();
   if (!given.file.empty()) require_kind(source.json, given.file, JsonKind::scenario);
   write_flags(given, source);

@@ -47,6 +47,7 @@ struct ScenarioSource {
   std::string file;  // "" when there is none
   Json json = Json::object();
   std::map<std::string, std::string> flag_of;  // by JSON pointer: the flag that set it
+  bool large = false;                          // the run may take more than run/size.h allows
 };
 
 // The user's input.
@@ -54,6 +55,7 @@ struct GivenFlags {
   std::string file;
   std::map<std::string, std::string> values = {};  // by flag name
   std::vector<std::string> sets = {};              // "FIELD=VALUE" of --set (scenario/set_field.h)
+  bool large = false;                              // --large
 };
 
 // Reads the file and applies the flags. InputError for an unreadable file, a value of the wrong kind, or a

@@ -312,6 +312,7 @@ class ScenarioReader {
   void conditions() {
     scenario_.experiment.conditions = read_conditions(top_);
     scenario_.experiment.headroom = read_headroom(top_);
+    scenario_.experiment.large = source_.large;
     read_schedule_search(top_, scenario_);
     stage_nodes_ = top_.text_or("stage_nodes", "");
   }
@@ -360,15 +361,28 @@ Scenario read_scenario(const ScenarioSource& source) {
   return read_scenario(source, {});
 }
 
-Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced) {
+namespace {
+
+template <typename Run>
+auto in_users_words(const ScenarioSource& source, Run&& run) {
   try {
-    return ScenarioReader(source, replaced).read();
+    return run();
   } catch (const InputError& error) {
     std::vector<Violation> violations;
     for (const Violation& violation : error.violations())
       violations.push_back(in_users_words(violation, source));
     throw InputError(std::move(violations));
   }
+}
+
+}  // namespace
+
+Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced) {
+  return in_users_words(source, [&] { return ScenarioReader(source, replaced).read(); });
+}
+
+Iteration run_scenario(const ScenarioSource& source, const Experiment& experiment) {
+  return in_users_words(source, [&] { return run_iteration(experiment); });
 }
 
 }  // namespace rehearse

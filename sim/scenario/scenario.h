@@ -41,4 +41,7 @@ struct Replaced {
 };
 Scenario read_scenario(const ScenarioSource& source, const Replaced& replaced);
 
+// run_iteration() of a scenario's experiment. InputError names the flag or the file, as read_scenario() does.
+Iteration run_scenario(const ScenarioSource& source, const Experiment& experiment);
+
 }  // namespace rehearse

@@ -34,6 +34,7 @@ void add(Swept& swept, SweptField field, const std::string& flag) {
 Swept read_swept(const GivenFlags& given) {
   GivenFlags file_only;
   file_only.file = given.file;
+  file_only.large = given.large;
   Swept swept{collect(file_only), {}};
   if (!swept.base.json.value("plan", Json::object()).is_object())
     throw InputError({given.file, "/plan", "must be a JSON object", "", ""});

@@ -270,9 +270,8 @@ TEST(Iterations, WithoutJitterAllTakeTheSameTime) {
   const Loads loads = loads_of(what, Fold::replicas, schedule, tasks);
   const auto ends = in_child([&] {
     std::vector<double> each;
-    simulate_iterations(
-        schedule, tasks, 5, [&](int) { return loads; },
-        [&](int, const Timeline& timeline) { each.push_back(timeline.end()); });
+    Simulator simulator(loads);
+    for (int i = 0; i < 5; ++i) each.push_back(simulator.run(schedule, tasks, loads).end());
     return each;
   });
   ASSERT_TRUE(ends.has_value());

@@ -10,6 +10,7 @@
 #include "cli/verdict.h"
 #include "export/traces.h"
 #include "result/chrome_trace.h"
+#include "run/size.h"
 #include "scenario/scenario.h"
 
 namespace rehearse {
@@ -25,10 +26,11 @@ struct Exported {
   int code = kDone;  // 3 where the plan must fit and does not
 };
 
-Exported simulated(const TraceOptions& options) {
+Exported simulated(const TraceOptions& options, const OutputCost& cost) {
   const ScenarioSource source = collect(options.given);
   Scenario scenario = read_scenario(source);
   scenario.experiment.every_microbatch = true;
+  scenario.experiment.output = cost;
   Exported exported{run_scenario(source, scenario.experiment)};
   Report& report = exported.run.report;
   exported.code = judge(source, scenario, options.allow_oom, report);
@@ -60,14 +62,14 @@ void write(const std::filesystem::path& file, const std::string& text) {
 }
 
 int export_perfetto(const TraceOptions& options) {
-  const Exported exported = simulated(options);
+  const Exported exported = simulated(options, kPerfettoCost);
   write_export(options, perfetto_trace(chrome_trace(exported.run), "trace"));
   return exported.code;
 }
 
 int export_kineto(const TraceOptions& options) {
   const std::filesystem::path to = folder(options);
-  const auto [run, code] = simulated(options);
+  const auto [run, code] = simulated(options, kKinetoCost);
   for (const RankTrace& rank : kineto_traces(chrome_trace(run), run.report))
     write(to / fmt::format("rank{}.json", rank.rank), kineto_text(rank));
   return code;
@@ -75,7 +77,7 @@ int export_kineto(const TraceOptions& options) {
 
 int export_chakra(const TraceOptions& options) {
   const std::filesystem::path to = folder(options);
-  const auto [run, code] = simulated(options);
+  const auto [run, code] = simulated(options, {});
   const Preparation& ready = run.preparation;
   const TracedRun traced{run.timeline, ready.schedule, run.report, ready.work};
   const Json groups = chakra_groups(traced);

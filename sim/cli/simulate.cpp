@@ -15,6 +15,7 @@
 #include "run/fit.h"
 #include "run/iteration.h"
 #include "run/jitter.h"
+#include "run/size.h"
 #include "scenario/scenario.h"
 #include "scenario/schedule_search.h"
 
@@ -82,6 +83,7 @@ int simulate_and_show(const SimulateOptions& options) {
   require_writable(options.show);
   Scenario scenario = read_scenario(source);
   scenario.experiment.every_microbatch = draws(options.show);
+  if (!options.show.html.empty()) scenario.experiment.output = kPageCost;
   if (!options.beside.empty()) return simulate_beside(options, source, scenario);
   Iteration iteration = [&] {
     const Activity busy(in_words_of(scenario.experiment.plan));

@@ -325,7 +325,10 @@ Experiment among_others(Experiment experiment) {
 }  // namespace
 
 Iteration run_iteration(const Experiment& experiment) {
-  if (shares_gpu(experiment)) return run_iteration(among_others(experiment));
+  if (shares_gpu(experiment)) {
+    require_affordable(experiment, "ranks that share a GPU slow each other down");
+    return run_iteration(among_others(experiment));
+  }
   LongStep shorter;
   if (may_be_shortened(experiment)) shorter = run_long_step(experiment);
   if (shorter.iteration) return *std::move(shorter.iteration);

@@ -25,6 +25,11 @@ namespace rehearse {
 enum class Engine : std::uint8_t { simgrid, reference };
 std::string to_string(Engine engine);
 
+// Memory and time that an output takes for each op of a simulated rank, beside the simulation.
+struct OutputCost {
+  double bytes = 0, seconds = 0;
+};
+
 // The inputs: everything that an iteration depends on.
 struct Experiment {
   Model model;
@@ -41,6 +46,7 @@ struct Experiment {
   bool with_band = true;               // Report::uncertainty is found, O(GEMM samples); needs the split
   bool with_reserved = true;           // RankMemory::reserved_bytes are found, O(ops x tensors)
   Headroom headroom = {};              // memory that is to stay free on each GPU
+  OutputCost output = {};              // of what is written about every op
   bool every_microbatch = false;       // the timeline is wanted, of a step of any length (run/long_step.h)
   bool memory_only = false;            // times of a step that does not repeat itself may be approximate
   bool large = false;                  // may take more memory and time than run/size.h allows

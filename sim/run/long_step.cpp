@@ -79,8 +79,8 @@ class LongStepRun {
     Preparation ready;
     Timeline timeline;
     for (std::size_t i = 0; i < 3; ++i) {
-      const Experiment shorter_step =
-          with_microbatches(experiment_, first + static_cast<std::int64_t>(i) * round);
+      Experiment shorter_step = with_microbatches(experiment_, first + static_cast<std::int64_t>(i) * round);
+      shorter_step.with_band = false;  // found once, below
       ready = prepare(shorter_step);
       timeline = timeline_of(ready);
       reports[i] = report_of(shorter_step, ready, timeline);

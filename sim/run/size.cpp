@@ -33,8 +33,8 @@ RunSize sized(double ops, const Experiment& experiment) {
   RunSize size;
   const double lists = lists_of(experiment);
   size.ops = ops * lists * experiment.conditions.iterations;
-  size.bytes = kBaseBytes + kBytesOfOp * ops * lists;
-  size.seconds = kSecondsOfOp * size.ops;
+  size.bytes = kBaseBytes + (kBytesOfOp + experiment.output.bytes) * ops * lists;
+  size.seconds = kSecondsOfOp * size.ops + experiment.output.seconds * ops * lists;
   size.terms = fmt::format(
       "{} microbatches x {:.4g} ops of {:.6g} simulated ranks", experiment.plan.microbatches(),
       ops * lists / static_cast<double>(experiment.plan.microbatches()), lists * experiment.plan.pp);

@@ -15,6 +15,10 @@ inline constexpr double kMaxRunBytes = 4e9, kMaxRunSeconds = 600;
 // (tests/bench/size_bench.cpp). A run begins at kBaseBytes: program, profile, curves.
 inline constexpr double kBytesOfOp = 290, kSecondsOfOp = 6e-6, kBaseBytes = 60e6;
 
+// What outputs add for each op, measured likewise: the HTML page and the traces of PyTorch's profiler and
+// Perfetto, which hold their events in memory.
+inline constexpr OutputCost kPageCost{1500, 5e-5}, kKinetoCost{4300, 1e-4}, kPerfettoCost{7500, 1.5e-4};
+
 struct RunSize {
   double ops = 0;  // of all simulated ranks and steps
   double seconds = 0, bytes = 0;

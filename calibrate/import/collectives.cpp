@@ -65,9 +65,9 @@ double percentile_90(std::vector<double> errors) {
 }
 
 // Errors by size, of tables that were left out of the fit.
-Json left_out_p90(const Constants& constants, const std::vector<Sample>& samples) {
+Json p90_of(const Constants& constants, const std::vector<Sample>& samples, LeftOut left_out) {
   std::array<std::vector<double>, 3> of_size;
-  for (const RowError& row : errors(constants, samples, LeftOut::table))
+  for (const RowError& row : errors(constants, samples, left_out))
     of_size[size_class(row.bytes)].push_back(std::abs(row.error));
   return {{"to_32_kib", percentile_90(std::move(of_size[0]))},
           {"to_64_mib", percentile_90(std::move(of_size[1]))},
@@ -94,7 +94,8 @@ Json import_model(const std::filesystem::path& data) {
                 {{"method", kMethod},
                  {"tables", samples.size()},
                  {"rows", rows},
-                 {"left_out_p90", left_out_p90(constants, samples)}}},
+                 {"left_out_p90", p90_of(constants, samples, LeftOut::table)},
+                 {"system_left_out_p90", p90_of(constants, samples, LeftOut::hardware)}}},
                {"constants", kept_constants(file)},
                {"systems", Json::array()},
                {"corrections", Json::array()},

@@ -9,7 +9,9 @@ namespace rehearse {
 namespace {
 
 constexpr double kRounding = 1e-9;  // for figures that are written in different units
-constexpr std::array<const char*, kParts> kPartNames = {"GPU", "GPU links", "NICs", "fabric"};
+constexpr double kLayout = 1;       // distance of two layouts: as a figure that is e times another
+constexpr std::array<const char*, kParts> kPartNames = {"GPU", "GPUs per node", "GPU links", "NICs",
+                                                        "fabric"};
 
 // 0: equal.
 double apart(double known, double asked) {
@@ -29,13 +31,16 @@ class Comparison {
     found_.differs[part_] = true;
   }
 
-  void figure(double known, double asked) {
-    const double distance = apart(known, asked);
+  void figure(double known, double asked) { add(apart(known, asked)); }
+
+  void layout(bool same) { add(same ? 0 : kLayout); }
+
+ private:
+  void add(double distance) {
     found_.distance += distance;
     found_.differs[part_] = found_.differs[part_] || distance > 0;
   }
 
- private:
   std::size_t part_;
   Likeness& found_;
 };
@@ -76,6 +81,15 @@ void compare_wires(const Node& known, const Node& asked, Comparison& links) {
     links.figure(one->bandwidth, other->bandwidth);
 }
 
+// Where NVLink joins many hosts, a job may take a part of them (cluster/share.h): then GPUs a host count.
+void compare_sizes(const Cluster& known, const Cluster& asked, Likeness& found) {
+  if (known.nccl.host_gpus > 0 && known.nccl.host_gpus == asked.nccl.host_gpus) return;
+  Comparison nodes(Part::node, found);
+  nodes.figure(known.node.gpus, asked.node.gpus);
+  const bool on_a_switch = known.node.gpu_link_kind == "nvswitch";
+  nodes.kind(on_a_switch || known.node.gpus == asked.node.gpus);
+}
+
 double nics_of_each_gpu(const Node& node) {
   return static_cast<double>(node.nics) / node.gpus;
 }
@@ -84,8 +98,7 @@ void compare_links(const Cluster& known, const Cluster& asked, Likeness& found) 
   const Node &a = known.node, &b = asked.node;
   const NcclFacts &c = known.nccl, &d = asked.nccl;
   Comparison links(Part::gpu_links, found);
-  links.kind(nodes_are_as_large(known, asked) && a.gpu_link_kind == b.gpu_link_kind &&
-             c.host_gpus == d.host_gpus);
+  links.kind(a.gpu_link_kind == b.gpu_link_kind && c.host_gpus == d.host_gpus);
   links.kind(c.rings == d.rings && c.island_gpus == d.island_gpus && c.island_kind == d.island_kind);
   compare_wires(a, b, links);
   links.figure(a.gpu_link.bandwidth, b.gpu_link.bandwidth);
@@ -103,7 +116,7 @@ void compare_nics(const Cluster& known, const Cluster& asked, Likeness& found) {
   const Node &a = known.node, &b = asked.node;
   Comparison nics(Part::nics, found);
   nics.kind(a.nic_kind == b.nic_kind && known.nccl.assumed_nics == asked.nccl.assumed_nics);
-  if (a.nics * b.gpus == b.nics * a.gpus) nics.kind(same_nic_of_each_gpu(known, asked));
+  if (a.nics * b.gpus == b.nics * a.gpus) nics.layout(same_nic_of_each_gpu(known, asked));
   nics.figure(nics_of_each_gpu(a), nics_of_each_gpu(b));
   nics.figure(a.nic.bandwidth, b.nic.bandwidth);
   nics.figure(a.nic.latency, b.nic.latency);
@@ -117,8 +130,9 @@ void compare_fabrics(const Cluster& known, const Cluster& asked, Likeness& found
   const bool same_levels = std::ranges::equal(
       a.levels, b.levels,
       [](const FabricLevel& one, const FabricLevel& other) { return one.nodes == other.nodes; });
-  fabrics.kind(a.kind == b.kind && a.rails == b.rails && a.minimal_routing == b.minimal_routing);
-  fabrics.kind(a.extents == b.extents && same_levels && known.nccl.degraded == asked.nccl.degraded);
+  fabrics.kind(known.nccl.degraded == asked.nccl.degraded);
+  fabrics.layout(a.kind == b.kind && a.rails == b.rails && a.minimal_routing == b.minimal_routing);
+  fabrics.layout(a.extents == b.extents && same_levels);
   for (std::size_t i = 0; same_levels && i < a.levels.size(); ++i)
     fabrics.figure(a.levels[i].oversubscription, b.levels[i].oversubscription);
   fabrics.figure(a.link_bandwidth, b.link_bandwidth);
@@ -126,14 +140,11 @@ void compare_fabrics(const Cluster& known, const Cluster& asked, Likeness& found
 
 }  // namespace
 
-bool nodes_are_as_large(const Cluster& a, const Cluster& b) {
-  return a.nccl.host_gpus == b.nccl.host_gpus && (a.nccl.host_gpus > 0 || a.node.gpus == b.node.gpus);
-}
-
 Likeness likeness(const Cluster& known, const Cluster& asked, Reach reach) {
   Likeness found;
   found.kin = true;
   compare_gpus(known, asked, found);
+  compare_sizes(known, asked, found);
   compare_links(known, asked, found);
   if (reach == Reach::node) return found;
   compare_nics(known, asked, found);

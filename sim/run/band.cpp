@@ -115,10 +115,21 @@ double distance(const Profile& profile, const Gpu& gpu, const std::string& preci
   return furthest;
 }
 
+// A time that is scaled from another system may be off by as much as one that is only modelled.
+nccl::BySize errors_of_collectives(const nccl::Model& model, const Cluster& cluster, bool across) {
+  nccl::BySize errors = model.left_out_p90;
+  if (nccl::basis_of(model, cluster, across) == nccl::Basis::measured) return errors;
+  for (std::size_t size = 0; size < errors.size(); ++size)
+    errors[size] = std::max(errors[size], model.system_left_out_p90[size]);
+  return errors;
+}
+
 }  // namespace
 
-KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::string& precision) {
+KnownErrors known_errors(const Profile& profile, const Cluster& cluster, const std::string& precision,
+                         bool across) {
   KnownErrors errors;
+  const Gpu& gpu = cluster.gpu;
   add_products(profile, gpu, precision, errors);
   if (profile.how == How::modelled) {
     errors.products = std::hypot(errors.products, kCarriedOver);
@@ -131,7 +142,7 @@ KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::stri
   const double carried = kCarriedByPeaks * distance(profile, gpu, precision) / kDistance;
   errors.products = std::hypot(errors.products, carried);
   errors.extrapolated = std::hypot(errors.extrapolated, carried);
-  if (profile.collectives) errors.collectives = profile.collectives->left_out_p90;
+  if (profile.collectives) errors.collectives = errors_of_collectives(*profile.collectives, cluster, across);
   errors.left_out = kLeftOut;
   return errors;
 }
@@ -157,8 +168,9 @@ double uncertainty(const Report& report, const KnownErrors& errors) {
 
 double uncertainty(const Report& report, const Experiment& experiment) {
   if (!experiment.stage_nodes.empty()) return 0;
-  return uncertainty(
-      report, known_errors(experiment.profile, experiment.cluster.gpu, to_string(experiment.plan.precision)));
+  const bool across = experiment.plan.gpus() > experiment.cluster.node.gpus;
+  return uncertainty(report, known_errors(experiment.profile, experiment.cluster,
+                                          to_string(experiment.plan.precision), across));
 }
 
 }  // namespace rehearse

@@ -16,7 +16,8 @@ struct KnownErrors {
   double products = 0;  // of weight matrices that were not timed, with the error of times carried over
                         // from another GPU, into the profile or from it, and with the spread of its timings
   double extrapolated = 0;  // of matrices larger than all that were timed
-  // Collectives up to 32 KiB, to 64 MiB, and above, by tables that the fit has not seen.
+  // Collectives up to 32 KiB, to 64 MiB, and above, by tables that the fit has not seen. On a cluster that
+  // was not measured, by tables of systems that the fit has not seen.
   std::array<double, 3> collectives{};
   double left_out = 0;  // of step times: residual error that no source explains
 };
@@ -29,8 +30,10 @@ inline constexpr double kLeftOut = 0.08;
 // This figure is assumed, not measured.
 inline constexpr double kUntimed = 0.5;
 
-// Zeros where the profile has no samples; kLeftOut. O(GEMM samples).
-KnownErrors known_errors(const Profile& profile, const Gpu& gpu, const std::string& precision);
+// Zeros where the profile has no samples; kLeftOut. `across`: the job sends messages across nodes.
+// O(GEMM samples).
+KnownErrors known_errors(const Profile& profile, const Cluster& cluster, const std::string& precision,
+                         bool across);
 
 // Relative to the step time: each part of it has its error, and errors are taken as independent. Idle time
 // has the error of kernels. `extrapolated_share` of kernel time as in RunFacts.

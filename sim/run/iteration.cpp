@@ -56,18 +56,29 @@ void add_once(const std::string& text, std::vector<std::string>& texts) {
   if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
 }
 
+void add_word(const std::string& word, std::string& list) {
+  if (list.find(word) == std::string::npos) list += (list.empty() ? "" : ", ") + word;
+}
+
+void note_collectives(const nccl::Model& model, const Cluster& cluster, RunFacts& facts) {
+  const bool across = facts.gpus > cluster.node.gpus;
+  const std::string basis = nccl::measured_on(model, cluster, across);
+  add_word(basis, facts.collectives);
+  if (nccl::basis_of(model, cluster, across) == nccl::Basis::measured) return;
+  facts.warnings.push_back(fmt::format(
+      "collectives of cluster {} were not measured on it ({}): times follow NCCL's model, the error bar is "
+      "wider; to measure them: rehearse calibrate import LOG --cluster {}",
+      cluster.name, basis, cluster.name));
+}
+
 void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) {
-  const auto add = [](std::string& list, const std::string& word) {
-    if (list.find(word) == std::string::npos) list += (list.empty() ? "" : ", ") + word;
-  };
-  add(facts.profile_name, profile.name);
-  add(facts.profile_how, to_string(profile.how));
-  add(facts.gpu_name, cluster.gpu.name);
+  add_word(profile.name, facts.profile_name);
+  add_word(to_string(profile.how), facts.profile_how);
+  add_word(cluster.gpu.name, facts.gpu_name);
   facts.workspace_bytes =
       std::max(facts.workspace_bytes, gemm_workspace_bytes(cluster.gpu.peak_flops.contains("fp8")));
-  add(facts.profile_gpu, profile.gpu.name);
-  if (profile.collectives && facts.gpus > 1)
-    add(facts.collectives, nccl::measured_on(*profile.collectives, cluster, facts.gpus > cluster.node.gpus));
+  add_word(profile.gpu.name, facts.profile_gpu);
+  if (profile.collectives && facts.gpus > 1) note_collectives(*profile.collectives, cluster, facts);
   const std::vector<Difference> differ = differences(profile, cluster.gpu);
   for (const Difference& difference : differ) add_once(to_string(difference), facts.carried_over);
   if (differ.empty() && profile.gpu.name != cluster.gpu.name)

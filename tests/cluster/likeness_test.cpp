@@ -62,10 +62,8 @@ TEST(Likeness, OtherKindsAreNoKin) {
   const auto roce = [](Cluster& c) { c.node.nic_kind = "roce"; };
   EXPECT_TRUE(kin(roce, Reach::node));
   EXPECT_FALSE(kin(roce, Reach::cluster));
-  EXPECT_FALSE(kin([](Cluster& c) { c.fabric.rails = false; }, Reach::cluster));
   EXPECT_FALSE(kin([](Cluster& c) { c.nccl.degraded = true; }, Reach::cluster));
   EXPECT_FALSE(kin([](Cluster& c) { c.nccl.sm = 100; }, Reach::node));
-  EXPECT_FALSE(kin([](Cluster& c) { c.node.gpus = 4; }, Reach::node));
   EXPECT_FALSE(kin([](Cluster& c) { c.node.gpu_link_kind = "pcie"; }, Reach::node));
   // A GPU of another name is another one where its figures say so too.
   EXPECT_TRUE(kin([](Cluster& c) { c.gpu.memory_bandwidth *= 2; }, Reach::node));
@@ -75,6 +73,21 @@ TEST(Likeness, OtherKindsAreNoKin) {
         c.gpu.name = "other";
       },
       Reach::node));
+}
+
+TEST(Likeness, OfOtherLayoutsIsADifferenceAndNoOtherKind) {
+  const auto differing = [](void (*change)(Cluster&), const char* name = "dgx-h100") {
+    Cluster other = read_cluster(name);
+    change(other);
+    const Likeness found = likeness(read_cluster(name), other, Reach::cluster);
+    return found.kin && found.distance > 0 ? differing_parts(found) : "no kin";
+  };
+  EXPECT_EQ(differing([](Cluster& c) { c.node.gpus = c.node.nics = 16; }), "GPUs per node");
+  EXPECT_EQ(differing([](Cluster& c) { c.fabric.rails = false; }), "fabric");
+  EXPECT_EQ(differing([](Cluster& c) { c.fabric.levels.front().nodes = 16; }), "fabric");
+  EXPECT_EQ(differing([](Cluster& c) { c.node.nic_of_gpu = {1, 0, 2, 3, 4, 5, 6, 7}; }), "NICs");
+  // A mesh of fewer GPUs has fewer links.
+  EXPECT_EQ(differing([](Cluster& c) { c.node.gpus = 4; }, "p3.16xlarge"), "no kin");
 }
 
 TEST(Likeness, OfAShareOfEachNodeIsThatOfWholeNodes) {
@@ -108,7 +121,7 @@ TEST(Likeness, RestatedNicsAreTheSame) {
   other.node.nic_of_gpu = {0, 1, 2, 3, 4, 5, 6, 7};
   EXPECT_TRUE(likeness(h100(), other, Reach::cluster).same());
   other.node.nic_of_gpu = {1, 0, 2, 3, 4, 5, 6, 7};
-  EXPECT_FALSE(likeness(h100(), other, Reach::cluster).kin);
+  EXPECT_FALSE(likeness(h100(), other, Reach::cluster).same());
 }
 
 }  // namespace

@@ -164,10 +164,41 @@ TEST(NcclSystems, AreNamedWithWhatDiffers) {
   EXPECT_EQ(measured_on(model, cluster, true),
             "measured on dgx-h100 within a node, as measured on dgx-h100, except NICs across nodes");
   cluster.fabric.levels.front().nodes = 16;
-  EXPECT_EQ(measured_on(model, cluster, true),
-            "as measured on dgx-h100, except NICs and fabric; modelled across nodes");
+  EXPECT_EQ(
+      measured_on(model, cluster, true),
+      "measured on dgx-h100 within a node, as measured on dgx-h100, except NICs and fabric across nodes");
   cluster.nccl.sm = 0;
   EXPECT_EQ(measured_on(model, cluster, true), "modelled");
+}
+
+// The same eight GPUs of a larger node: neither jump nor gap to a measured node.
+TEST(NcclMeasured, HoldsForTheSameGpusOfALargerNode) {
+  const Model model = read_model(kDefaultModel);
+  Cluster larger = read_cluster("dgx-h100");
+  larger.node.gpus = larger.node.nics = 16;
+  EXPECT_EQ(measured_on(model, larger, false), "as measured on dgx-h100, except GPUs per node");
+  EXPECT_EQ(basis_of(model, machine(), true), Basis::measured);
+  EXPECT_EQ(basis_of(model, larger, false), Basis::scaled);
+  for (double bytes = 1024; bytes < 1e10; bytes *= 1.7) {
+    EXPECT_DOUBLE_EQ(all_reduce_s(model, larger, bytes, kNode), all_reduce_s(model, machine(), bytes, kNode));
+    EXPECT_DOUBLE_EQ(all_reduce_s(model, larger, bytes, {64, 8, 1}),
+                     all_reduce_s(model, machine(), bytes, {64, 8, 1}));
+  }
+}
+
+// Two nodes of 16 as four of 8, which were measured: the ratio of NCCL's estimates carries the time over.
+TEST(NcclMeasured, IsCarriedOverToNodesOfAnotherSize) {
+  Model model = bare();
+  const GroupShape four{32, 4, 1}, two{32, 2, 1};
+  const double believed = seconds(model, 1 << 30, four);
+  model.measured = {table(How::published, {{1 << 30, 2 * believed}})};
+  model.measured[0].nodes = 4;
+  model.measured[0].members = 32;
+  Cluster larger = machine();
+  larger.node.gpus = larger.node.nics = 16;
+  const double there = all_reduce_s(model, larger, 1 << 30, two);
+  model.measured.clear();
+  EXPECT_NEAR(there, 2 * all_reduce_s(model, larger, 1 << 30, two), 1e-9 * there);
 }
 
 TEST(NcclSystems, OfAUserOutrankThoseThatWerePublished) {
@@ -176,8 +207,7 @@ TEST(NcclSystems, OfAUserOutrankThoseThatWerePublished) {
   own.system = add_system(model.systems, "mine", machine());
   EXPECT_EQ(add_system(model.systems, "mine", machine()), own.system);
   const double published = all_reduce_s(model, machine(), 1024, kNode);
-  const double gathered =
-      collective_time(model, machine(), CollectiveOp::all_gather, 1 << 20, kNode).total();
+  const double gathered = collective_time(model, machine(), CollectiveOp::all_gather, 1 << 20, kNode).total();
   model.measured.push_back(own);
   EXPECT_GT(std::abs(published / 1e-3 - 1), 0.1);
   EXPECT_NEAR(all_reduce_s(model, machine(), 1024, kNode), 1e-3, 1e-12);
@@ -197,9 +227,9 @@ RC_GTEST_PROP(NcclTime, IsNoLongerOnABetterFigureOfAMeasuredSystem, ()) {
   better.node.nic.latency /= times();
   const int nodes = *rc::gen::element(1, 2, 8, 64);
   const GroupShape group{nodes * *rc::gen::element(2, 4, 8), nodes, 1};
-  const CollectiveOp op = *rc::gen::elementOf(std::vector{
-      CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
-      CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_receive});
+  const CollectiveOp op = *rc::gen::elementOf(
+      std::vector{CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
+                  CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_receive});
   const double bytes = std::exp2(*rc::gen::inRange(8, 34));
   RC_ASSERT(collective_time(model, better, op, bytes, group).total() <=
             collective_time(model, cluster, op, bytes, group).total() * (1 + 1e-12));

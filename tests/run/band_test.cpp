@@ -16,7 +16,7 @@ namespace rehearse {
 namespace {
 
 KnownErrors errors_of(const std::string& profile, const std::string& cluster) {
-  return known_errors(read_profile(profile), read_cluster(cluster).gpu, "bf16");
+  return known_errors(read_profile(profile), read_cluster(cluster), "bf16", false);
 }
 
 TEST(KnownErrors, OfShippedTablesAreThoseOfTheirGaps) {
@@ -93,14 +93,32 @@ TEST(KnownErrors, OfCarryingA100OverByPeaksAreThoseThatAreCounted) {
 
 TEST(KnownErrors, GrowWithTheDistanceFromTheGpuThatWasTimed) {
   const Profile profile = read_profile("h100-sxm");
-  Gpu gpu = read_cluster("dgx-h100").gpu;
-  const double here = known_errors(profile, gpu, "bf16").products;
-  gpu.peak_flops["bf16"] *= 1.5;
-  const double near = known_errors(profile, gpu, "bf16").products;
-  gpu.peak_flops["bf16"] *= 1.5;
+  Cluster cluster = read_cluster("dgx-h100");
+  const auto products = [&](const char* precision) {
+    return known_errors(profile, cluster, precision, false).products;
+  };
+  const double here = products("bf16");
+  cluster.gpu.peak_flops["bf16"] *= 1.5;
+  const double near = products("bf16");
+  cluster.gpu.peak_flops["bf16"] *= 1.5;
   EXPECT_LT(here, near);
-  EXPECT_LT(near, known_errors(profile, gpu, "bf16").products);
-  EXPECT_EQ(known_errors(profile, gpu, "fp16").products, here);
+  EXPECT_LT(near, products("bf16"));
+  EXPECT_EQ(products("fp16"), here);
+}
+
+TEST(KnownErrors, OfCollectivesAreThoseOfUnseenSystemsWhereALayoutWasNotMeasured) {
+  const Profile profile = read_profile("h100-sxm");
+  Cluster cluster = read_cluster("dgx-h100");
+  const auto collectives = [&](bool across) {
+    return known_errors(profile, cluster, "bf16", across).collectives;
+  };
+  const auto measured = collectives(true);
+  cluster.fabric.levels.front().nodes = 16;
+  EXPECT_EQ(collectives(false), measured);
+  for (std::size_t size = 0; size < measured.size(); ++size)
+    EXPECT_GE(collectives(true)[size], measured[size]);
+  EXPECT_NE(collectives(true), measured);
+  EXPECT_NE(profile.collectives->left_out_p90, profile.collectives->system_left_out_p90);
 }
 
 TEST(Uncertainty, IsThatOfKernelsAndCollectivesByTheirShares) {

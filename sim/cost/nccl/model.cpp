@@ -33,14 +33,17 @@ bool matches(const Measured& table, const GroupShape& group, CollectiveOp op,
          table.forced == forced && lies_evenly(group);
 }
 
-// The same ranks on a system that may have another number of NICs.
+// As many ranks on a system whose nodes may have other numbers of GPUs and NICs.
 GroupShape on_system(const Cluster& system, const Cluster& cluster, GroupShape group) {
   const Node &there = system.node, &here = cluster.node;
-  if (there.nics * here.gpus == here.nics * there.gpus || group.nodes == 1 || there.nics == 0) return group;
+  const int least_nodes = (group.members + there.gpus - 1) / there.gpus;
+  const bool as_many_nics = there.nics * here.gpus == here.nics * there.gpus;
+  if (group.nodes == 1 || there.nics == 0 || (as_many_nics && least_nodes <= group.nodes)) return group;
+  const double share = group.ring_nics() / (group.local() / group.per_nic);  // of those of an even group
+  group.nodes = std::max(group.nodes, least_nodes);
   const int local = (group.members + group.nodes - 1) / group.nodes;
   std::set<int> used;
   for (int gpu = 0; gpu < local; ++gpu) used.insert(system.nic_of(gpu));
-  const double share = group.ring_nics() / (group.local() / group.per_nic);  // of those of an even group
   group.fewest_nics = std::max(1.0, std::round(share * static_cast<double>(used.size())));
   group.per_nic = std::max(1.0, static_cast<double>(local) / static_cast<double>(used.size()));
   return group;
@@ -96,10 +99,12 @@ bool matches(const Correction& correction, const Cluster& cluster, const GroupSh
 Graphs graphs_of(const Model& model, const Cluster& cluster, const GroupShape& group) {
   Graphs graphs;
   graphs.nearest = nearest_system(model, cluster, group.nodes > 1 ? Reach::cluster : Reach::node);
+  graphs.measured = group;
   graphs.known = graphs.own = graph_of(model.constants, cluster, group);
   if (graphs.nearest.system == nullptr || graphs.nearest.likeness.distance == 0) return graphs;
   const Cluster& system = graphs.nearest.system->cluster;
-  graphs.known = graph_of(model.constants, system, on_system(system, cluster, group));
+  graphs.measured = on_system(system, cluster, group);
+  graphs.known = graph_of(model.constants, system, graphs.measured);
   if (group.nodes == 1) graphs.own.channels = graphs.known.channels;
   return graphs;
 }
@@ -110,7 +115,7 @@ System::System(const Model& model, const Cluster& cluster, const GroupShape& gro
   const Nearest& nearest = graphs_.nearest;
   for (const Measured& table : model.measured) {
     if (table.system != nearest.index && table.system != nearest.corrections) continue;
-    if (!matches(table, group, op, forced)) continue;
+    if (!matches(table, graphs_.measured, op, forced)) continue;
     if (measured_ == nullptr || table.how < measured_->how) measured_ = &table;
   }
   known_ = measured_ != nullptr;

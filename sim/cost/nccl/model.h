@@ -53,14 +53,17 @@ inline std::size_t size_class(double bytes) {
   return bytes <= kSmall ? 0 : bytes <= kMiddle ? 1 : 2;
 }
 
+using BySize = std::array<double, 3>;
+
 struct Model {
   std::string name;
   Constants constants;
   std::vector<KnownSystem> systems;
   std::vector<Correction> corrections;
   std::vector<Measured> measured;
-  // By size class: 90th percentile of |predicted / measured - 1| of tables left out of the fit.
-  std::array<double, 3> left_out_p90{};
+  // 90th percentiles of |predicted / measured - 1|: of tables left out of the fit, and of tables whose whole
+  // system was left out.
+  BySize left_out_p90{}, system_left_out_p90{};
 };
 
 // Graphs that NCCL finds for a group: on the cluster, and on the measured system that the cluster resembles,
@@ -68,6 +71,7 @@ struct Model {
 // links are.
 struct Graphs {
   Nearest nearest;
+  GroupShape measured;  // the group on that system
   Graph own;
   Graph known;  // as `own` where the cluster is like none
 };

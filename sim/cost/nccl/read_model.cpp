@@ -167,19 +167,23 @@ void add_correction(const JsonReader& reader, Model& model) {
 
 namespace {
 
-std::array<double, 3> read_errors(const JsonReader& fit) {
+BySize read_errors(const JsonReader& fit, const char* key) {
+  BySize errors{};
+  if (!fit.has(key)) return errors;
+  const JsonReader by_size = fit.object(key);
+  const std::array<const char*, 3> sizes = {"to_32_kib", "to_64_mib", "above"};
+  for (std::size_t i = 0; i < sizes.size(); ++i) errors[i] = by_size.number(sizes[i], 0, 1e6);
+  by_size.reject_unknown();
+  return errors;
+}
+
+void read_fit(const JsonReader& fit, Model& model) {
   fit.text("method");
   fit.integer("tables", 0, 1000000);
   fit.integer("rows", 0, 1000000000);
-  std::array<double, 3> errors{};
-  if (fit.has("left_out_p90")) {
-    const JsonReader by_size = fit.object("left_out_p90");
-    const std::array<const char*, 3> sizes = {"to_32_kib", "to_64_mib", "above"};
-    for (std::size_t i = 0; i < sizes.size(); ++i) errors[i] = by_size.number(sizes[i], 0, 1e6);
-    by_size.reject_unknown();
-  }
+  model.left_out_p90 = read_errors(fit, "left_out_p90");
+  model.system_left_out_p90 = read_errors(fit, "system_left_out_p90");
   fit.reject_unknown();
-  return errors;
 }
 
 }  // namespace
@@ -192,7 +196,7 @@ Model parse_model(const JsonReader& reader) {
   Model model;
   model.name = reader.text("name");
   reader.value("sources");
-  model.left_out_p90 = read_errors(reader.object("fit"));
+  read_fit(reader.object("fit"), model);
   model.constants = read_constants(reader.object("constants"));
   model.systems = read_systems(reader);
   for (const JsonReader& each : reader.objects("corrections")) add_correction(each, model);

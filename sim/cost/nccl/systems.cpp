@@ -35,9 +35,7 @@ std::vector<Known> known_systems(const Model& model, Reach reach) {
 // The cheap checks come first: this runs for every group of ranks.
 Likeness likeness_of(const KnownSystem& system, const Cluster& cluster, Reach reach) {
   const Cluster& known = system.cluster;
-  if (known.nccl.sm != cluster.nccl.sm || !nodes_are_as_large(known, cluster) ||
-      known.node.gpu_link_kind != cluster.node.gpu_link_kind)
-    return {};
+  if (known.nccl.sm != cluster.nccl.sm || known.node.gpu_link_kind != cluster.node.gpu_link_kind) return {};
   return likeness(known, cluster, reach);
 }
 
@@ -82,6 +80,20 @@ std::size_t add_system(std::vector<KnownSystem>& systems, const std::string& nam
   const auto index = static_cast<std::size_t>(found - systems.begin());
   if (index == systems.size()) systems.push_back({name, cluster});
   return index;
+}
+
+Basis basis_of(const Model& model, const Cluster& cluster, bool across) {
+  const auto basis = [&](Reach reach) {
+    const Nearest nearest = nearest_system(model, cluster, reach);
+    if (nearest.system == nullptr) return Basis::modelled;
+    const auto& differs = nearest.likeness.differs;
+    const auto first =
+        differs.begin() + static_cast<std::ptrdiff_t>(Part::gpu) + 1;  // peaks send no messages
+    return std::any_of(first, differs.end(), [](bool each) { return each; }) ? Basis::scaled
+                                                                             : Basis::measured;
+  };
+  const Basis within = basis(Reach::node);
+  return across ? std::max(within, basis(Reach::cluster)) : within;
 }
 
 std::string measured_on(const Model& model, const Cluster& cluster, bool across) {

@@ -39,8 +39,15 @@ Nearest nearest_system(const Model& model, const Cluster& cluster, Reach reach);
 // Index of the system of that name whose figures are these; appended where there is none.
 std::size_t add_system(std::vector<KnownSystem>& systems, const std::string& name, const Cluster& cluster);
 
-// The basis of the predicted message times of a cluster: "measured on dgx-h100", "as measured on dgx-h100,
-// except NICs", "modelled". If messages within and across nodes have different bases, both are named.
+// The basis of the predicted message times of a cluster. Scaled: a measured time, times the ratio of NCCL's
+// estimates for this cluster and for the measured system.
+enum class Basis : std::uint8_t { measured, scaled, modelled };
+
+// The weaker one of messages within and `across` nodes.
+Basis basis_of(const Model& model, const Cluster& cluster, bool across);
+
+// In words: "measured on dgx-h100", "as measured on dgx-h100, except NICs", "modelled". If messages within
+// and across nodes have different bases, both are named.
 std::string measured_on(const Model& model, const Cluster& cluster, bool across);
 
 }  // namespace rehearse::nccl

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cost/nccl/read_model.h"
+#include "cost/nccl/time_curve.h"
 
 namespace rehearse::nccl {
 
@@ -62,12 +63,9 @@ std::vector<RowError> errors(const Constants& constants, const std::vector<Sampl
     const Sample& sample = samples[i];
     if (i == 0 || left_out == LeftOut::table || left_out == LeftOut::hardware)
       model = fit_without(constants, samples, sample, left_out);
-    for (const Measured::Row& row : sample.table.rows) {
-      const double seconds = collective_time(model, sample.cluster, sample.table.collective, row.bytes,
-                                             sample.group, sample.table.forced)
-                                 .total();
-      all.push_back({sample.table.collective, row.bytes, seconds / row.seconds - 1});
-    }
+    const TimeCurve curve(model, sample.cluster, sample.table.collective, sample.group, sample.table.forced);
+    for (const Measured::Row& row : sample.table.rows)
+      all.push_back({sample.table.collective, row.bytes, curve.at(row.bytes).total() / row.seconds - 1});
   }
   return all;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cost/links.h"
-#include "cost/nccl/model.h"
+#include "cost/nccl/time_curve.h"
 
 namespace rehearse {
 
@@ -131,32 +131,55 @@ GroupShape group_shape(const Cluster& cluster, const std::vector<int>& ranks) {
           static_cast<double>(fewest_nics)};
 }
 
+CollectiveTimes::CollectiveTimes(const Profile& profile, const Cluster& cluster)
+    : profile_(profile), cluster_(cluster) {}
+CollectiveTimes::~CollectiveTimes() = default;
+CollectiveTimes::CollectiveTimes(CollectiveTimes&&) noexcept = default;
+
+CommunicationTime CollectiveTimes::collective(CollectiveOp op, double bytes, const GroupShape& group) {
+  if (group.members <= 1) return {};
+  if (profile_.collectives) {
+    const Key key = {static_cast<double>(op),          static_cast<double>(group.members),
+                     static_cast<double>(group.nodes), group.per_nic,
+                     group.in_island ? 1.0 : 0.0,      group.fewest_nics};
+    auto found = curves_.find(key);
+    if (found == curves_.end())
+      found = curves_.emplace(key, nccl::TimeCurve(*profile_.collectives, cluster_, op, group)).first;
+    return found->second.at(bytes);
+  }
+  if (op == CollectiveOp::send_receive) return send(bytes, group.nodes > 1);
+  if (op == CollectiveOp::all_to_all) return all_to_all_time(profile_, cluster_, bytes, group);
+  return ring_time(profile_, cluster_, ring_load(op, bytes, group.members), group);
+}
+
+CommunicationTime CollectiveTimes::lone_broadcast(double bytes, const GroupShape& group) {
+  CommunicationTime time = collective(CollectiveOp::broadcast, bytes, group);
+  if (profile_.collectives) time.latency_s += nccl::round_s(*profile_.collectives, cluster_, bytes, group);
+  return time;
+}
+
+CommunicationTime CollectiveTimes::send(double bytes, bool crosses_nodes) {
+  if (profile_.collectives)
+    return collective(CollectiveOp::send_receive, bytes, {2, crosses_nodes ? 2 : 1, 1});
+  const Channel channel =
+      crosses_nodes ? nic_channel(profile_, cluster_, "send") : gpu_channel(profile_, cluster_, "send");
+  const double ports = crosses_nodes ? nics_of_a_gpu(cluster_.node) : 1;
+  return {channel.latency_s + channel.step_latency_s, bytes / (ports * channel.bandwidth), channel.stand_in};
+}
+
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
                                   double bytes, const GroupShape& group) {
-  if (group.members <= 1) return {};
-  if (profile.collectives) return nccl::collective_time(*profile.collectives, cluster, op, bytes, group);
-  if (op == CollectiveOp::send_receive) return send_time(profile, cluster, bytes, group.nodes > 1);
-  if (op == CollectiveOp::all_to_all) return all_to_all_time(profile, cluster, bytes, group);
-  return ring_time(profile, cluster, ring_load(op, bytes, group.members), group);
+  return CollectiveTimes(profile, cluster).collective(op, bytes, group);
 }
 
 CommunicationTime lone_broadcast_time(const Profile& profile, const Cluster& cluster, double bytes,
                                       const GroupShape& group) {
-  CommunicationTime time = collective_time(profile, cluster, CollectiveOp::broadcast, bytes, group);
-  if (profile.collectives) time.latency_s += nccl::round_s(*profile.collectives, cluster, bytes, group);
-  return time;
+  return CollectiveTimes(profile, cluster).lone_broadcast(bytes, group);
 }
 
 CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes,
                             bool crosses_nodes) {
-  if (profile.collectives) {
-    const GroupShape pair{2, crosses_nodes ? 2 : 1, 1};
-    return nccl::collective_time(*profile.collectives, cluster, CollectiveOp::send_receive, bytes, pair);
-  }
-  const Channel channel =
-      crosses_nodes ? nic_channel(profile, cluster, "send") : gpu_channel(profile, cluster, "send");
-  const double ports = crosses_nodes ? nics_of_a_gpu(cluster.node) : 1;
-  return {channel.latency_s + channel.step_latency_s, bytes / (ports * channel.bandwidth), channel.stand_in};
+  return CollectiveTimes(profile, cluster).send(bytes, crosses_nodes);
 }
 
 }  // namespace rehearse

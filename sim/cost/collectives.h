@@ -1,6 +1,7 @@
 // How long does a message or a collective take when it has its links to itself?
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 
@@ -9,6 +10,10 @@
 #include "plan/work.h"
 
 namespace rehearse {
+
+namespace nccl {
+class TimeCurve;
+}
 
 // `latency_s` passes before the first byte; `transfer_s` is the time on the links, which others may share.
 struct CommunicationTime {
@@ -51,16 +56,37 @@ double sent_bytes(CollectiveOp op, double bytes, int members);
 // as many members as have NICs in it. A message between two members leaves as a whole.
 double far_bytes(CollectiveOp op, double bytes, const GroupShape& group);
 
-// By NCCL's cost model and its corrections, if the profile has them (cost/nccl/model.h). Otherwise by a ring
-// over the profile's link costs. bytes is the full buffer (nccl-tests' size). A group of one takes no time.
+// Times of messages on one cluster: by NCCL's cost model and its corrections, if the profile has them
+// (cost/nccl/time_curve.h), otherwise by a ring over the profile's link costs. bytes is the full buffer
+// (nccl-tests' size). A group of one takes no time. Curves are made once. Keeps a reference
+// to the profile.
+class CollectiveTimes {
+ public:
+  CollectiveTimes(const Profile& profile, const Cluster& cluster);
+  ~CollectiveTimes();
+  CollectiveTimes(CollectiveTimes&&) noexcept;
+
+  CommunicationTime collective(CollectiveOp op, double bytes, const GroupShape& group);
+
+  // A broadcast between broadcasts from other ranks: it ends when it has gone round the ring. nccl-tests
+  // repeat broadcasts from one rank. Those follow each other on the ring, which hides this time.
+  CommunicationTime lone_broadcast(double bytes, const GroupShape& group);
+
+  CommunicationTime send(double bytes, bool crosses_nodes);
+
+ private:
+  using Key = std::array<double, 6>;  // operation and group
+
+  const Profile& profile_;
+  Cluster cluster_;
+  std::map<Key, nccl::TimeCurve> curves_;
+};
+
+// CollectiveTimes for a single message.
 CommunicationTime collective_time(const Profile& profile, const Cluster& cluster, CollectiveOp op,
                                   double bytes, const GroupShape& group);
-
-// A broadcast between broadcasts from other ranks: it ends when it has gone round the ring. nccl-tests repeat
-// broadcasts from one rank. Those follow each other on the ring, which hides this time.
 CommunicationTime lone_broadcast_time(const Profile& profile, const Cluster& cluster, double bytes,
                                       const GroupShape& group);
-
 CommunicationTime send_time(const Profile& profile, const Cluster& cluster, double bytes, bool crosses_nodes);
 
 }  // namespace rehearse

@@ -60,16 +60,8 @@ Estimate KernelTimes::pointwise(Pointwise kind, double bytes) {
 
 CommunicationTime KernelTimes::collective(const Cluster& cluster, CollectiveOp op, double bytes,
                                           const GroupShape& group) {
-  const Shape shape = {static_cast<double>(op),
-                       bytes,
-                       static_cast<double>(group.members),
-                       static_cast<double>(group.nodes),
-                       group.per_nic,
-                       group.in_island ? 1.0 : 0.0,
-                       group.fewest_nics};
-  const auto [found, is_new] = collectives_.try_emplace(shape);
-  if (is_new) found->second = collective_time(profile_, cluster, op, bytes, group);
-  return found->second;
+  if (!collectives_) collectives_.emplace(profile_, cluster);
+  return collectives_->collective(op, bytes, group);
 }
 
 }  // namespace rehearse

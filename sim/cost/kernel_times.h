@@ -38,7 +38,7 @@ class KernelTimes {
   static constexpr std::size_t kKinds = 18;  // of GEMMs: 3 passes, alone or grouped, 3 alignments
   std::array<std::optional<GemmCurve>, 2 * kKinds> curves_;  // in bf16 last; each made for its first GEMM
   std::map<Shape, Estimate> known_;
-  std::map<Shape, CommunicationTime> collectives_;
+  std::optional<CollectiveTimes> collectives_;
 };
 
 }  // namespace rehearse

@@ -108,6 +108,11 @@ class LoadsBuilder {
     return nodes_.empty() ? profile_ : nodes_.of_rank(rank_of(instance).pipeline_rank).profile;
   }
 
+  CollectiveTimes& times_of(int instance) {
+    const Cluster& cluster = cluster_of(instance);
+    return times_.try_emplace(&cluster, profile_of(instance), cluster).first->second;
+  }
+
   const RankOps& ops_of(OpRef ref) const {
     return schedule_.ranks[static_cast<std::size_t>(rank_of(ref.instance).pipeline_rank)];
   }
@@ -136,8 +141,7 @@ class LoadsBuilder {
 
   Path way_between(int from, int to) {
     const bool crosses = links_.crosses_nodes(from, to);
-    return {send_time(profile_of(from), cluster_of(from), sizes_.boundary_bytes, crosses), crosses,
-            links_.message(from, to)};
+    return {times_of(from).send(sizes_.boundary_bytes, crosses), crosses, links_.message(from, to)};
   }
 
   void find_transfer_times() {
@@ -187,11 +191,10 @@ class LoadsBuilder {
 
   Exchange exchange(const Collective& message, int leader) {
     const Group& of = group(message.group, leader);
-    const Profile& profile = profile_of(leader);
-    const Cluster& cluster = cluster_of(leader);
-    return {message.group, &of, collective_time(profile, cluster, message.op, message.bytes, of.shape),
-            far_bytes(message.op, message.bytes, of.shape),
-            taken_by(profile, cluster.gpu, of.shape, message.op, message.bytes, of.taken)};
+    return {
+        message.group, &of, times_of(leader).collective(message.op, message.bytes, of.shape),
+        far_bytes(message.op, message.bytes, of.shape),
+        taken_by(profile_of(leader), cluster_of(leader).gpu, of.shape, message.op, message.bytes, of.taken)};
   }
 
   void collective(TaskId task, OpRef ref) {
@@ -227,9 +230,7 @@ class LoadsBuilder {
     std::map<double, CommunicationTime> known;
     for (const Collective& message : sent) {
       const auto [time, is_new] = known.try_emplace(message.bytes);
-      if (is_new)
-        time->second =
-            lone_broadcast_time(profile_of(leader), cluster_of(leader), message.bytes, all.group->shape);
+      if (is_new) time->second = times_of(leader).lone_broadcast(message.bytes, all.group->shape);
       all.time += time->second;
     }
     return all;
@@ -291,6 +292,7 @@ class LoadsBuilder {
   const StageNodes& nodes_;
   Links links_;
   std::vector<double> speeds_;  // by instance
+  std::map<const Cluster*, CollectiveTimes> times_;
   std::map<std::pair<int, int>, Path> ways_;
   std::map<std::pair<CommGroup, int>, Group> groups_;
   std::vector<std::pair<Endpoints, double>> far_;  // flows between nodes of one instance

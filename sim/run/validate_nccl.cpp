@@ -8,6 +8,7 @@
 #include "base/json_reader.h"
 #include "base/percentile.h"
 #include "cost/nccl/table.h"
+#include "cost/nccl/time_curve.h"
 
 namespace rehearse {
 
@@ -48,11 +49,9 @@ std::vector<const NcclRow*> rows_of(const NcclTable& table) {
 void predict(const nccl::Table& from, const nccl::Model& model, NcclTable& table) {
   const Cluster cluster = read_cluster(from.cluster);
   const GroupShape group = nccl::group_of(from, cluster);
-  for (const nccl::Measured::Row& row : from.rows) {
-    const CommunicationTime time =
-        nccl::collective_time(model, cluster, from.collective, row.bytes, group, from.forced);
-    table.rows.push_back({row.bytes, row.seconds, time.total()});
-  }
+  const nccl::TimeCurve curve(model, cluster, from.collective, group, from.forced);
+  for (const nccl::Measured::Row& row : from.rows)
+    table.rows.push_back({row.bytes, row.seconds, curve.at(row.bytes).total()});
 }
 
 NcclSummary summary_of(const std::vector<NcclTable>& tables) {

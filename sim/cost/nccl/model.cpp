@@ -8,8 +8,6 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr double kLargest = 17179869184;  // 16 GiB: where every algorithm has reached its rate
-
 double fade(double octaves) {
   return std::max(0.0, 1 - octaves / kFade);
 }
@@ -47,27 +45,6 @@ GroupShape on_system(const Cluster& system, const Cluster& cluster, GroupShape g
   group.fewest_nics = std::max(1.0, std::round(share * static_cast<double>(used.size())));
   group.per_nic = std::max(1.0, static_cast<double>(local) / static_cast<double>(used.size()));
   return group;
-}
-
-// Seconds to start messages to ranks on other nodes, at least one each, on the NICs of a node.
-double least_to_start(const Cluster& cluster, CollectiveOp op, const GroupShape& group, const Graph& graph) {
-  const double rate = cluster.node.nic_limits.messages_per_s;
-  if (group.nodes == 1 || rate <= 0) return 0;
-  const double remote = op == CollectiveOp::all_to_all ? group.members - graph.local : 1;
-  return remote * graph.local / (graph.nics * rate);
-}
-
-// Seconds of the bytes that must cross a GPU's link, or the NICs of a node, at the highest rate of these.
-double least_on_wires(const Cluster& cluster, CollectiveOp op, double bytes, const GroupShape& group,
-                      const Graph& graph) {
-  const double link = group.in_island ? cluster.nccl.island_bandwidth : cluster.node.gpu_link.bandwidth;
-  const double others = op == CollectiveOp::send_receive ? 1 : (group.members - 1.0) / group.members;
-  if (group.nodes == 1) return others * bytes / link;
-  const double nic = cluster.node.nic.bandwidth * cluster.node.nic_limits.efficiency;
-  const double remote = (group.nodes - 1.0) / group.nodes;
-  if (op == CollectiveOp::send_receive) return bytes * graph.local / (graph.nics * nic);
-  if (op == CollectiveOp::all_to_all) return remote * bytes * graph.local / (graph.nics * nic);
-  return remote * bytes / (graph.ring_nics * nic);
 }
 
 }  // namespace
@@ -124,60 +101,58 @@ System::System(const Model& model, const Cluster& cluster, const GroupShape& gro
     corrections_[corrected_++] = &correction;
     known_ = known_ || !correction.link.empty() || correction.system;
   }
+  for (const Measured::Row& row : measured_rows()) {
+    const Choice choice = believed_where_measured(row.bytes);
+    rows_log_ratio_.push_back(std::log(row.seconds / choice.seconds(row.bytes)) -
+                              log_ratio_of_class(row.bytes, choice));
+  }
+}
+
+const std::vector<Measured::Row>& System::measured_rows() const {
+  static const std::vector<Measured::Row> none;
+  return measured_ == nullptr ? none : measured_->rows;
 }
 
 Choice System::believed_where_measured(double bytes) const {
   return choose(model_.constants, graphs_.known, op_, bytes, forced_);
 }
 
-Choice System::believed(double bytes) const {
-  const Choice known = believed_where_measured(bytes);
-  if (graphs_.nearest.likeness.distance == 0) return known;
-  return believe(model_.constants, graphs_.own, op_, bytes, known);
+Choice System::believed_here(double bytes, const Choice& where_measured) const {
+  if (graphs_.nearest.likeness.distance == 0) return where_measured;
+  return believe(model_.constants, graphs_.own, op_, bytes, where_measured);
 }
 
-double System::log_ratio_of_class(double bytes) const {
-  const Choice choice = believed_where_measured(bytes);
+Choice System::believed(double bytes) const {
+  return believed_here(bytes, believed_where_measured(bytes));
+}
+
+double System::log_ratio_of_class(double bytes, const Choice& choice) const {
   double sum = 0;
   for (std::size_t i = 0; i < corrected_; ++i) sum += read_at(*corrections_[i], bytes, choice);
   return sum;
 }
 
-double System::log_ratio_of_row(const Measured::Row& row) const {
-  return std::log(row.seconds / believed_where_measured(row.bytes).seconds(row.bytes)) -
-         log_ratio_of_class(row.bytes);
-}
-
-double System::log_ratio_of_measured(double bytes) const {
+double System::log_ratio_of_measured(double bytes, const Choice& choice) const {
   if (measured_ == nullptr) return 0;
   const std::vector<Measured::Row>& rows = measured_->rows;
-  const auto above = std::lower_bound(rows.begin(), rows.end(), bytes,
-                                      [](const Measured::Row& row, double size) { return row.bytes < size; });
-  if (above == rows.end()) return log_ratio_of_row(rows.back()) * fade(std::log2(bytes / rows.back().bytes));
-  if (above == rows.begin())
-    return log_ratio_below(log_ratio_of_row(*above), above->bytes, bytes, believed_where_measured(bytes));
-  const auto below = std::prev(above);
-  const double share = std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
-  return log_ratio_of_row(*below) * (1 - share) + log_ratio_of_row(*above) * share;
+  const auto above = std::ranges::lower_bound(rows, bytes, {}, &Measured::Row::bytes);
+  if (above == rows.end()) return rows_log_ratio_.back() * fade(std::log2(bytes / rows.back().bytes));
+  const auto at = static_cast<std::size_t>(above - rows.begin());
+  if (at == 0) return log_ratio_below(rows_log_ratio_.front(), above->bytes, bytes, choice);
+  const Measured::Row& below = rows[at - 1];
+  const double share = std::log(bytes / below.bytes) / std::log(above->bytes / below.bytes);
+  return rows_log_ratio_[at - 1] * (1 - share) + rows_log_ratio_[at] * share;
 }
 
 double System::log_ratio(double bytes) const {
-  return log_ratio_of_class(bytes) + log_ratio_of_measured(bytes);
+  const Choice choice = believed_where_measured(bytes);
+  return log_ratio_of_class(bytes, choice) + log_ratio_of_measured(bytes, choice);
 }
 
-CommunicationTime collective_time(const Model& model, const Cluster& cluster, CollectiveOp op, double bytes,
-                                  const GroupShape& group, std::optional<Algorithm> forced) {
-  if (group.members <= 1) return {};
-  const System system(model, cluster, group, op, forced);
-  const double size = std::max(bytes, 1.0);
-  const Choice choice = system.believed(size);
-  const double floor = std::max(least_on_wires(cluster, op, bytes, group, system.graph()),
-                                least_to_start(cluster, op, group, system.graph()));
-  const double total = std::max(floor, choice.seconds(size) * std::exp(system.log_ratio(size)));
-  const double largest = std::max(size, kLargest);
-  const double slowed = std::exp(system.log_ratio(largest));
-  const double transfer = std::clamp(bytes / system.believed(largest).rate * slowed, floor, total);
-  return {total - transfer, transfer, !system.known()};
+double System::seconds(double bytes) const {
+  const Choice choice = believed_where_measured(bytes);
+  return believed_here(bytes, choice).seconds(bytes) *
+         std::exp(log_ratio_of_class(bytes, choice) + log_ratio_of_measured(bytes, choice));
 }
 
 double round_s(const Model& model, const Cluster& cluster, double bytes, const GroupShape& group) {

@@ -87,30 +87,30 @@ class System {
          std::optional<Algorithm> forced = {});
 
   Choice believed(double bytes) const;
-  double log_ratio_of_class(double bytes) const;
   double log_ratio(double bytes) const;  // of the class, and of measurements on this very system
+  double seconds(double bytes) const;    // as estimated for this size alone
+  const std::vector<Measured::Row>& measured_rows() const;
   const Graph& graph() const { return graphs_.own; }
   bool known() const { return known_; }  // some table of this kind of GPU and link, or of such a system
 
  private:
   Choice believed_where_measured(double bytes) const;
-  double log_ratio_of_row(const Measured::Row& row) const;
-  double log_ratio_of_measured(double bytes) const;
+  Choice believed_here(double bytes, const Choice& where_measured) const;
+  double log_ratio_of_class(double bytes, const Choice& choice) const;
+  double log_ratio_of_measured(double bytes, const Choice& choice) const;
 
   const Model& model_;
   CollectiveOp op_;
   std::optional<Algorithm> forced_;
   Graphs graphs_;
   const Measured* measured_ = nullptr;
+  std::vector<double> rows_log_ratio_;                    // of the rows of measured_, beyond the class
   std::array<const Correction*, kLevels> corrections_{};  // the matching ones
   std::size_t corrected_ = 0;
   bool known_ = false;
 };
 
-// latency + transfer. The transfer is the time of the bytes at the rate of the largest messages: links are
-// busy for that time. The latency is the rest: starts, steps and the filling of pipelines leave links idle.
-// Two lower bounds hold: the bytes that must cross a GPU's link or a node's NICs, and the messages that the
-// NICs must start (NicLimits). No time for a group of one.
+// TimeCurve::at() of a curve that is made for this one size.
 CommunicationTime collective_time(const Model& model, const Cluster& cluster, CollectiveOp op, double bytes,
                                   const GroupShape& group, std::optional<Algorithm> forced = {});
 

@@ -33,8 +33,44 @@ Json clocked(const Experiment& experiment, double times) {
   return {{"gpu", {{"peak", peaks}}}};
 }
 
+std::int64_t whole(double value, double times) {
+  return static_cast<std::int64_t>(std::ceil(value * times));
+}
+
+// More GPUs on the switch of a node, each with the NICs that it has now. 0: the job needs several nodes, or
+// the number is tied to other figures.
+double gpus_of_the_only_node(const Experiment& experiment) {
+  const Node& n = node(experiment);
+  const bool is_free = n.gpu_link_kind == "nvswitch" && n.wiring.empty() && n.nic_of_gpu.empty() &&
+                       n.nics % n.gpus == 0 && experiment.cluster.nccl.host_gpus == 0;
+  return is_free && experiment.plan.gpus() <= n.gpus ? n.gpus : 0;
+}
+
+Json larger_node(const Experiment& experiment, double times) {
+  const Node& n = node(experiment);
+  const std::int64_t gpus = whole(n.gpus, times);
+  Json changes = {{"gpus", gpus}};
+  if (n.nics > 0) changes["nics"] = {{"count", n.nics / n.gpus * gpus}};
+  if (n.host.adam_parameters_per_s > 0)
+    changes["host"] = {
+        {"adam_parameters_per_s", n.host.adam_parameters_per_s / n.gpus * static_cast<double>(gpus)}};
+  return {{"node", changes}};
+}
+
+// Switches that serve more nodes.
+Json larger_levels(const Experiment& experiment, double times) {
+  Json levels = Json::array();
+  for (const FabricLevel& level : experiment.cluster.fabric.levels)
+    levels.push_back({{"name", level.name},
+                      {"nodes", whole(level.nodes, std::ceil(times))},
+                      {"oversubscription", level.oversubscription}});
+  return {{"fabric", {{"levels", levels}}}};
+}
+
 Json change(const Experiment& experiment, const Better& better, double times) {
   if (better.pointer == "/gpu/peak") return clocked(experiment, times);
+  if (better.pointer == "/node/gpus") return larger_node(experiment, times);
+  if (better.pointer == "/fabric/levels") return larger_levels(experiment, times);
   const double now = better.now(experiment);
   const double value = better.is_better_when_less ? now / times : now * times;
   Json changes = Json::object();
@@ -80,6 +116,10 @@ const std::vector<Better>& better_figures() {
          return levels.empty() || levels.back().oversubscription <= 1 ? 0 : levels.back().oversubscription;
        },
        true, true},
+      {"GPUs per node", "/node/gpus", "", gpus_of_the_only_node, false, true},
+      {"nodes of a switch", "/fabric/levels", "",
+       [](E e) { return e.cluster.fabric.levels.empty() ? 0.0 : e.cluster.fabric.levels.front().nodes; },
+       false, true},
       {"host link bandwidth", "/node/host/link/bandwidth", "B/s",
        [](E e) { return node(e).host.link.bandwidth; }},
       {"host link latency", "/node/host/link/latency", "s", [](E e) { return node(e).host.link.latency; },
@@ -101,6 +141,10 @@ std::optional<Experiment> improved(const Run& run, const Better& better, double 
     cheaper.profile.host_collective_s /= times;
     return cheaper;
   }
+  // Slow parts and placements count GPUs and nodes.
+  const bool by_layout = better.pointer == "/node/gpus" || better.pointer == "/fabric/levels";
+  if (by_layout && (run.source.json.contains("placement") || run.source.json.contains("slow")))
+    return std::nullopt;
   ScenarioSource source = run.source;
   Json& changes = source.json["cluster_changes"];
   if (changes.is_null()) changes = Json::object();

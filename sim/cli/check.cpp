@@ -24,7 +24,8 @@ void require_sound(const Schedule& schedule, const Plan& plan) {
   if (!violations.empty()) throw InputError(std::move(violations));
 }
 
-void check(const GivenFlags& given) {
+// Returns the exit code.
+int check(const GivenFlags& given) {
   const ScenarioSource source = collect(given);
   Scenario scenario = read_scenario(source);
   scenario.experiment.engine = Engine::reference;
@@ -32,9 +33,11 @@ void check(const GivenFlags& given) {
   Iteration iteration = run_scenario(source, scenario.experiment);
   const Schedule& schedule = iteration.preparation.schedule;
   require_sound(schedule, with_microbatches(scenario.experiment, schedule.microbatches).plan);
-  for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
   Report& report = iteration.report;
-  if (judge(source, scenario, false, report) == kDoesNotFit) {
+  say_omitted(report);
+  for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
+  const int code = judge(source, scenario, false, report);
+  if (code == kDoesNotFit) {
     const Footprint gpu = fullest_gpu(report);
     const RankMemory& rank = report.memory[static_cast<std::size_t>(gpu.rank)];
     throw DoesNotFit(
@@ -50,6 +53,7 @@ void check(const GivenFlags& given) {
                                          schedule.microbatches)
                            : "",
       in_words(fullest_gpu(report)), verdict_sentence(report));
+  return code;
 }
 
 }  // namespace
@@ -64,10 +68,7 @@ Verb check_verb() {
       "  rehearse check --model llama3-70b --cluster dgx-h100 --gpus 512 --tp 8 --pp 16 --vpp 2 --gbs 1024\n"
       "  rehearse check --model gpt3-175b --cluster selene --gpus 64 --tp 8 --pp 8 --gbs 64 --recompute "
       "full";
-  verb.run = [given] {
-    check(*given);
-    return kDone;
-  };
+  verb.run = [given] { return check(*given); };
   return verb;
 }
 

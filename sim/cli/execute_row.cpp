@@ -22,9 +22,7 @@ Json self_contained(const ScenarioSource& source) {
   Json json = source.json;
   const auto lead = [&](Json& named, const std::string& pointer) {
     const std::string name = named.is_string() ? named.get<std::string>() : "";
-    const bool is_path =
-        name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".csv");
-    if (is_path && !source.flag_of.contains(pointer)) named = (folder_of(source.file) / name).string();
+    if (is_path(name) && !source.flag_of.contains(pointer)) named = (folder_of(source.file) / name).string();
   };
   for (const char* key : {"model", "cluster", "profile"})
     if (json.contains(key)) lead(json[key], std::string("/") + key);

@@ -79,6 +79,7 @@ int explain_topic(ExplainOptions options) {
   Scenario scenario = read_scenario(source);
   scenario.experiment.engine = Engine::reference;
   Iteration iteration = run_scenario(source, scenario.experiment);
+  say_omitted(iteration.report);
   for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
   const int code = judge(source, scenario, options.allow_oom, iteration.report);
   if (!memory_verdict(iteration.report).fits()) say("{}\n\n", verdict_sentence(iteration.report));

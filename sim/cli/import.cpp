@@ -6,13 +6,16 @@
 #include <memory>
 #include <set>
 
+#include "base/names.h"
 #include "base/say.h"
 #include "base/text_file.h"
 #include "cli/import_answer.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 #include "frameworks/kinds.h"
+#include "frameworks/step_values.h"
 #include "model/read.h"
+#include "result/report_json.h"
 #include "scenario/flags.h"
 #include "scenario/scenario.h"
 
@@ -117,6 +120,28 @@ void write_batch(std::int64_t accumulation, Json& scenario, std::vector<std::str
   }
 }
 
+// A scenario's file names other files from its own folder. The command line names them from the working folder.
+void write_paths(const std::string& output, ScenarioSource& source) {
+  for (const char* pointer : {"/model", "/cluster", "/profile", "/plan/schedule"}) {
+    const Json::json_pointer key(pointer);
+    if (!source.flag_of.contains(pointer) || !source.json[key].is_string()) continue;
+    const std::string name = source.json[key];
+    if (is_path(name) && std::filesystem::path(name).is_relative())
+      source.json[key] = std::filesystem::proximate(name, folder_of(output)).generic_string();
+  }
+}
+
+// Without the network and the plan there is nothing to answer with.
+void require_read(const Coverage& coverage, const Imported& imported, const std::string& file) {
+  if (!coverage.from_file.empty() || !imported.model.is_null()) return;
+  const auto is_unknown = [](const ImportedOption& option) { return option.fate == OptionFate::unknown; };
+  throw InputError({file, "", "sets neither the network nor the plan: no option that shapes a step was read",
+                    fmt::format("{} options, {} of them unknown", imported.options.size(),
+                                std::ranges::count_if(imported.options, is_unknown)),
+                    "a kind of `rehearse import --help`, or the same settings as flags: rehearse simulate "
+                    "--model NAME --cluster NAME --gpus N --tp N --pp N --gbs N"});
+}
+
 // The command line's data for the import. Words with "=" are variables of a script, others its arguments.
 ImportRequest request_of(const ImportOptions& options) {
   ImportRequest request;
@@ -140,10 +165,25 @@ ImportRequest request_of(const ImportOptions& options) {
   return request;
 }
 
+// Keys that the file sets to null. Reports of the scenario do not repeat them.
+void say_null_keys(const Imported& imported) {
+  std::vector<std::string> names;
+  for (const ImportedOption& option : imported.options)
+    if (option.effect == kCountsDefault) names.push_back(option.name);
+  if (!names.empty())
+    say(stderr, "note: null is read as not given, and the default is counted: {}\n", some_names(names, ""));
+}
+
 // Approximations of the configuration are reported wherever the scenario is used. Missing parts of the
 // command line are reported only here.
 void import(const ImportOptions& options, const LaunchKind& kind, Imported imported) {
   require_apart({options.output});
+  const Coverage coverage = coverage_of(imported, request_of(options).over);
+  require_read(coverage, imported, options.given.file);
+  if (!imported.omitted.empty()) {
+    imported.scenario["omitted_effects"] = omitted_json(imported.omitted);
+    say(stderr, "rehearse: {}\n", in_words(imported.omitted));
+  }
   note_unread(options.given.file, imported);
   if (options.strict) require_known(imported, options.given.file);
   ScenarioSource source{options.output, std::move(imported.scenario), {}};
@@ -158,12 +198,16 @@ void import(const ImportOptions& options, const LaunchKind& kind, Imported impor
   if (!source.json.contains("cluster"))
     imported.notes.emplace_back("the cluster is not given: pass --cluster");
   for (const std::string& note : imported.notes) say(stderr, "note: {}\n", note);
+  say_null_keys(imported);
+  say(stderr, "{}\n", in_words(coverage));
   require_legal(source, options.given, imported.model_path);
-  const std::string scenario = source.json.dump(2) + "\n";
   const bool to_file = !options.output.empty() && options.output != "-";
+  if (to_file) write_paths(options.output, source);
+  const std::string scenario = source.json.dump(2) + "\n";
   if (to_file || !options.json)
     write_file(options.output.empty() ? "-" : options.output, [&](std::ostream& out) { out << scenario; });
-  if (options.json) print_answer(import_answer(kind.name, source.json, imported).dump(2) + "\n", true);
+  if (options.json)
+    print_answer(import_answer(kind.name, source.json, imported, coverage).dump(2) + "\n", true);
 }
 
 void run(const ImportOptions& options, const LaunchKind* forced) {

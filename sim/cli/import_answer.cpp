@@ -1,10 +1,12 @@
 #include "cli/import_answer.h"
 
 #include "base/error.h"
+#include "result/report_json.h"
 
 namespace rehearse {
 
-Json import_answer(const std::string& kind, const Json& scenario, const Imported& imported) {
+Json import_answer(const std::string& kind, const Json& scenario, const Imported& imported,
+                   const Coverage& coverage) {
   Json options = Json::array();
   for (const ImportedOption& option : imported.options) {
     Json row = {{"name", option.name},
@@ -15,7 +17,12 @@ Json import_answer(const std::string& kind, const Json& scenario, const Imported
     if (!option.nearest.empty()) row["nearest"] = option.nearest;
     options.push_back(std::move(row));
   }
-  return {{"kind", kind}, {"scenario", scenario}, {"options", options}, {"notes", imported.notes}};
+  return {{"kind", kind},
+          {"scenario", scenario},
+          {"options", options},
+          {"coverage", {{"read", coverage.read}, {"assumed", coverage.assumed}, {"of", coverage.all()}}},
+          {"omitted_effects", omitted_json(imported.omitted)},
+          {"notes", imported.notes}};
 }
 
 void require_known(const Imported& imported, const std::string& file) {

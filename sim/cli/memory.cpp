@@ -31,8 +31,8 @@ std::string peak_op_of(const Report& report, const Schedule& schedule) {
   return to_string(op);
 }
 
-// Returns true when it fits.
-bool show_memory(const MemoryOptions& options) {
+// Returns the exit code.
+int show_memory(const MemoryOptions& options) {
   const ScenarioSource source = collect(options.given);
   require_writable({options.svg}, options.json ? Prints::data : Prints::talk);
   Scenario scenario = read_scenario(source);
@@ -57,7 +57,8 @@ bool show_memory(const MemoryOptions& options) {
     for (const std::string& note : scenario.notes) say(stderr, "note: {}\n", note);
     say("{}", write_memory_table(report, heaviest, fewest));
   }
-  return verdict.fits();
+  if (!verdict.is_decided()) return kInvalidInput;
+  return verdict.fits() ? kDone : kDoesNotFit;
 }
 
 }  // namespace
@@ -73,13 +74,13 @@ Verb memory_verb() {
             .value = "FILE",
             .refuse = named_as(".svg")});
   verb.footer =
-      "Exit code 3 when it does not fit.\n"
+      "Exit code 3 when it does not fit, 2 when an option that is not counted decides.\n"
       "Examples:\n"
       "  rehearse memory scenarios/llama3-70b-512-h100.json --svg memory.svg\n"
       "  rehearse memory --model llama2-70b --cluster dgx-a100-80gb --gpus 128 --tp 8 --pp 8 --gbs 256\n"
       "  rehearse memory --model gpt3-175b --cluster selene --tp 8 --pp 8 --gbs 64 --recompute full "
       "--recompute-num-layers 2";
-  verb.run = [options] { return show_memory(*options) ? kDone : kDoesNotFit; };
+  verb.run = [options] { return show_memory(*options); };
   return verb;
 }
 

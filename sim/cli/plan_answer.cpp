@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "export/launch_lines.h"
+#include "scenario/read_conditions.h"
 
 namespace rehearse {
 
@@ -209,7 +210,8 @@ std::string write_plan_json(const PlanAnswer& answer) {
 
 std::string write_plan_text(const PlanAnswer& answer) {
   const Finalist& first = answer.finalists.front();
-  std::string text = table(answer.finalists);
+  const std::string omitted = in_words(read_omitted_effects(JsonReader(first.report, "")));
+  std::string text = (omitted.empty() ? "" : omitted + "\n") + table(answer.finalists);
   text += fmt::format("\n{}", why_first(first.report));
   for (std::size_t i = 1; i < answer.finalists.size(); ++i)
     text += why_lost(first.report, answer.finalists[i].report, i + 1);

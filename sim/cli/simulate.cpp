@@ -50,7 +50,8 @@ int show(const SimulateOptions& options, const ScenarioSource& source, const Sce
     last_line += in_words(*scenario.found_schedule);
   }
   const int code = judge(source, scenario, options.allow_oom, iteration.report);
-  if (options.show.json && !memory_verdict(iteration.report).fits())
+  const MemoryVerdict verdict = memory_verdict(iteration.report);
+  if (options.show.json && (!verdict.fits() || !verdict.is_decided()))
     say(stderr, "rehearse: {}\n", verdict_sentence(iteration.report));
   const Preparation& ready = iteration.preparation;
   show_run(options.show,

@@ -20,6 +20,7 @@
 #include "cli/sweep_row.h"
 #include "cli/sweep_table.h"
 #include "cli/verbs.h"
+#include "cli/verdict.h"
 #include "run/size.h"
 #include "scenario/scenario.h"
 #include "scenario/swept.h"
@@ -239,6 +240,7 @@ int sweep(SweepOptions& options) {
                           ? Shard{}
                           : parse_shard(options.shard, [](const char* name) { return std::getenv(name); });
   Inputs inputs;
+  say_omitted(source_at(swept, 0));
   read_ahead(swept, inputs);
   if (!options.resume && options.merged.empty())
     require_affordable(options, swept, inputs, (swept.grid.size() + shard.count - 1) / shard.count);

@@ -1,7 +1,9 @@
 #include "cli/verdict.h"
 
+#include "base/say.h"
 #include "cli/verbs.h"
 #include "cli/way_to_fit.h"
+#include "scenario/read_conditions.h"
 
 namespace rehearse {
 
@@ -13,9 +15,20 @@ VerbOption allow_oom_option(bool& allow_oom) {
 }
 
 int judge(const ScenarioSource& source, const Scenario& scenario, bool allow_oom, Report& report) {
-  if (memory_verdict(report).fits()) return kDone;
+  const MemoryVerdict verdict = memory_verdict(report);
+  if (!verdict.is_decided()) return allow_oom ? kDone : kInvalidInput;
+  if (verdict.fits()) return kDone;
   report.facts.way_to_fit = way_to_fit(source, scenario);
   return allow_oom ? kDone : kDoesNotFit;
+}
+
+void say_omitted(const Report& report) {
+  if (const std::string line = in_words(report.facts.omitted_effects); !line.empty()) say("{}\n", line);
+}
+
+void say_omitted(const ScenarioSource& source) {
+  const auto effects = read_omitted_effects(JsonReader(source.json, source.file));
+  if (!effects.empty()) say(stderr, "rehearse: {}\n", in_words(effects));
 }
 
 }  // namespace rehearse

@@ -57,16 +57,20 @@ const std::set<std::string>& free_of_accelerate() {
 }
 
 // Ignored keys with their effect.
-const std::map<std::string, std::string>& ignored_of_accelerate() {
-  static const std::map<std::string, std::string> keys = {
-      {"dynamo_config", kUncompiled},
-      {"dynamo_backend", kUncompiled},
-      {"deepspeed_moe_layer_cls_names", "each layer is gathered by itself"},
-      {"ipex_config", "the GPUs of the cluster are counted"},
-      {"use_cpu", "the GPUs of the cluster are counted"},
-      {"offload_optimizer_nvme_path", "NVMe is counted as host memory"},
-      {"offload_param_nvme_path", "parameters are counted on the GPU"},
-      {"fp8_config", "fp8 is counted with one scale per tensor"}};
+struct IgnoredOfAccelerate {
+  std::string effect;
+  std::string changes = "";  // above 10 % of the answer (base/omitted_effect.h)
+};
+const std::map<std::string, IgnoredOfAccelerate>& ignored_of_accelerate() {
+  static const std::map<std::string, IgnoredOfAccelerate> keys = {
+      {"dynamo_config", {kUncompiled, kLessTime}},
+      {"dynamo_backend", {kUncompiled, kLessTime}},
+      {"deepspeed_moe_layer_cls_names", {"each layer is gathered by itself"}},
+      {"ipex_config", {"the GPUs of the cluster are counted"}},
+      {"use_cpu", {"the GPUs of the cluster are counted", kMoreTime}},
+      {"offload_optimizer_nvme_path", {"NVMe is counted as host memory", kMoreTime}},
+      {"offload_param_nvme_path", {"parameters are counted on the GPU", kOffloadChanges}},
+      {"fp8_config", {"fp8 is counted with one scale per tensor"}}};
   return keys;
 }
 
@@ -118,13 +122,14 @@ class AccelerateReader {
 
   void used(const std::string& key) { used_.insert(key); }
 
+  // No mixed precision: YAML reads a bare no as false.
+  bool is_wide() { return !config_.has("mixed_precision") || config_.value("mixed_precision") == false; }
+
   void precision() {
     static const std::map<std::string, std::string> names = {
         {"no", "fp32"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"fp8", "fp8"}};
     used("mixed_precision");
-    // YAML reads a bare no as false.
-    const bool off = !config_.has("mixed_precision") || config_.value("mixed_precision").is_boolean();
-    plan_["precision"] = off ? "fp32" : config_.choice("mixed_precision", names);
+    plan_["precision"] = is_wide() ? "fp32" : config_.choice("mixed_precision", names);
   }
 
   // True, "true", 1 and "FULL_SHARD", as the command's own prompts write them.
@@ -134,10 +139,15 @@ class AccelerateReader {
     return in_upper_case(value.is_string() ? value.get<std::string>() : value.dump());
   }
 
+  // accelerate/utils/environment.py, str_to_bool.
   bool is_on(const JsonReader& from, const char* key) {
     used(key);
+    static const std::set<std::string> yes = {"Y", "YES", "T", "TRUE", "ON", "1"},
+                                       no = {"N", "NO", "F", "FALSE", "OFF", "0", ""};
     const std::string word = word_at(from, key, "FALSE");
-    return word == "TRUE" || word == "1";
+    if (!yes.contains(word) && !no.contains(word))
+      from.fail(key, "must be true or false", "found " + from.value(key).dump().substr(0, 200));
+    return yes.contains(word);
   }
 
   void fsdp(const JsonReader& from) {
@@ -172,6 +182,7 @@ class AccelerateReader {
     if (is_on(from, "fsdp_offload_params")) {
       plan_["offload"] = "optimizer";
       note(std::string("fsdp_offload_params ") + kOffloadsAll);
+      omit(imported_, "fsdp_offload_params", kOffloadsAll, kOffloadChanges);
     }
     plan_["recompute"] = is_on(from, "fsdp_activation_checkpointing") ? "full" : "none";
     for (const CountedKey& each : ignored_of_fsdp()) ignore_unless_counted(from, each);
@@ -252,8 +263,7 @@ class AccelerateReader {
         zero[other]["device"] = in_lower_case(device);
     for (const char* key : {"gradient_accumulation_steps", "gradient_clipping"})
       if (from.has(key)) config[key] = from.value(key);
-    const bool off = !config_.has("mixed_precision") || config_.value("mixed_precision").is_boolean();
-    const std::string precision = off ? "" : config_.text("mixed_precision");
+    const std::string precision = is_wide() ? "" : config_.text("mixed_precision");
     if (precision == "bf16" || precision == "fp16") config[precision]["enabled"] = true;
     if (precision == "fp8") {  // accelerate/utils/deepspeed.py: DeepSpeed's own part is in bf16
       config["bf16"]["enabled"] = true;
@@ -269,6 +279,7 @@ class AccelerateReader {
       used(key);
     imported_.scenario = std::move(read.scenario);
     imported_.accumulation = read.accumulation;
+    imported_.omitted.insert(imported_.omitted.end(), read.omitted.begin(), read.omitted.end());
     for (std::string& each : read.notes) note(std::move(each));
     list();
     return std::move(imported_);
@@ -306,14 +317,17 @@ class AccelerateReader {
                             "",
                             ""};
       if (used_.contains(key)) option.fate = OptionFate::used;
-      if (free_of_accelerate().contains(key) || value.is_null() || value == Json::object())
+      const bool is_empty = value.is_null() || value == Json::object();
+      if (free_of_accelerate().contains(key) || (is_empty && option.fate == OptionFate::unknown))
         option.fate = OptionFate::free;
       const bool is_set = value != false && !value.is_null() && value != "" && !value.empty();
       if (ignored != ignored_of_accelerate().end()) {
         option.fate = is_set ? OptionFate::ignored : OptionFate::free;
-        option.effect = ignored->second;
-        if (is_set)
-          note(fmt::format("line {}: {}{} is ignored: {}", yaml_.line(at), path, key, ignored->second));
+        option.effect = ignored->second.effect;
+        if (is_set) {
+          note(fmt::format("line {}: {}{} is ignored: {}", yaml_.line(at), path, key, option.effect));
+          omit(imported_, path + key, option.effect, ignored->second.changes);
+        }
       }
       if (option.fate == OptionFate::unknown) {
         option.nearest = nearest_name(key, {used_.begin(), used_.end()});

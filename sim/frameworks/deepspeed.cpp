@@ -48,6 +48,11 @@ class DeepSpeedReader {
  private:
   void note(std::string text) { imported_.notes.push_back(std::move(text)); }
 
+  void ignore(const std::string& key, const std::string& counted, const std::string& changes) {
+    note(fmt::format("\"{}\" is ignored: {}", key, counted));
+    omit(imported_, key, counted, changes);
+  }
+
   // An error in one place does not hide errors in other places.
   template <typename Read>
   void attempt(const Read& read) {
@@ -97,14 +102,13 @@ class DeepSpeedReader {
       if (reader.has(each.key) && reader.value(each.key) != Json(each.usual) &&
           reader.value(each.key) != Json(0) && reader.value(each.key) != Json("auto") &&
           !is_off(reader.value(each.key)))
-        note(fmt::format("\"{}{}\" is ignored: {}", section, each.key, each.counted));
+        ignore(section + each.key, each.counted, each.changes);
   }
 
   void optimizer() {
     if (!config_.has("optimizer")) return;
     const std::string type = config_.object("optimizer").text_or("type", "adam");
-    const std::string differs = optimizer_note("\"optimizer/type\"", type);
-    if (!differs.empty()) note(differs);
+    note_optimizer("\"optimizer/type\"", type, imported_);
   }
 
   // Type in which gradients add up (deepspeed/runtime/engine.py, get_data_types): the model's by default.
@@ -140,9 +144,8 @@ class DeepSpeedReader {
     for (const char* key :
          {"bf16_master_weights_and_grads", "bf16_optimizer_states", "fp16_master_weights_and_grads"})
       if (from.boolean_or(key, false))
-        note(fmt::format(
-            "\"{}/{}\" is ignored: master weights, gradients and moments are counted as without it", section,
-            key));
+        ignore(fmt::format("{}/{}", section, key),
+               "master weights, gradients and moments are counted as without it", kLessMemory);
     // As pydantic reads it.
     const bool is_word =
         from.has("enabled") && (from.value("enabled") == "true" || from.value("enabled") == "false");
@@ -258,7 +261,8 @@ class DeepSpeedReader {
       if (bytes >= 1) plan_["bucket"] = fmt::format("{:.0f}B", bytes);
     }
     const std::int64_t secondary = zero.integer_or("zero_hpz_partition_size", 1, 1, 1 << 20);
-    if (secondary > 1) note("\"zero_hpz_partition_size\" is ignored: every gather spans all ranks");
+    if (secondary > 1)
+      ignore("zero_hpz_partition_size", "every gather spans all ranks", "more memory, less time");
     const std::int64_t mics = zero.integer_or("mics_shard_size", -1, -1, 1 << 20);
     if (mics > 0) plan_["zero_shard"] = mics;
     const bool older = zero.boolean_or("cpu_offload", false);
@@ -268,11 +272,9 @@ class DeepSpeedReader {
       note(
           "\"zero_optimization/offload_optimizer/device\" nvme is counted as host memory: the slower reads "
           "and writes of the disks are not counted");
-    if (const std::string of_parameters = device_of(zero, "offload_param"); !of_parameters.empty())
-      note(
-          fmt::format("\"zero_optimization/offload_param\" to {} is ignored: parameters are counted on the "
-                      "GPU, without copies",
-                      of_parameters));
+    if (!device_of(zero, "offload_param").empty())
+      ignore("zero_optimization/offload_param", "parameters are counted on the GPU, without copies",
+             "less memory, more time");
     for (const char* key : zero_free_keys()) zero.has(key);
     note_unmodelled(zero_unmodelled(), zero, "zero_optimization/");
     note_unknown(zero, "zero_optimization/");
@@ -338,9 +340,8 @@ class DeepSpeedReader {
     const JsonReader section = config_.object("activation_checkpointing");
     for (const char* key : {"partition_activations", "cpu_checkpointing"})
       if (section.boolean_or(key, false))
-        note(fmt::format(
-            "\"activation_checkpointing/{}\" is ignored: saved inputs are counted unsharded, on the GPU",
-            key));
+        ignore(std::string("activation_checkpointing/") + key,
+               "saved inputs are counted unsharded, on the GPU", "less memory, more time");
     for (const char* key : {"number_checkpoints", "contiguous_memory_optimization",
                             "synchronize_checkpoint_boundary", "profile"})
       section.has(key);

@@ -9,7 +9,8 @@ namespace rehearse {
 struct UnmodelledKey {
   const char* key;
   const char* counted;  // in its place
-  bool usual = false;   // the value that is counted, where the file has it
+  const char* changes = "";  // above 10 % of the answer (base/omitted_effect.h)
+  bool usual = false;        // the value that is counted, where the file has it
 };
 
 // Keys of the file, and of its section zero_optimization.

@@ -22,6 +22,7 @@ constexpr std::size_t kLongestShown = 200;  // letters of a value
 struct KnownVariable {
   std::string effect;                 // the counted behaviour; "" where the variable is free
   std::vector<std::string> defaults;  // values that mean it
+  std::string changes;
 };
 
 using KnownVariables = std::map<std::string, KnownVariable>;  // a name, or the beginning of names and '*'
@@ -33,7 +34,8 @@ const KnownVariables& known_variables() {
     for (const Json& row : table.at("variables"))
       for (const Json& name : row.at("names"))
         rows[name.get<std::string>()] = {row.value("effect", ""),
-                                         row.value("default", std::vector<std::string>())};
+                                         row.value("default", std::vector<std::string>()),
+                                         row.value("changes", "")};
     return rows;
   }();
   return all;
@@ -76,6 +78,10 @@ std::vector<SetVariable> variables_at(const YamlText& yaml, const std::string& p
 bool is_of_library(const std::string& name) {
   constexpr std::size_t kLongestName = 100;
   return name.size() < kLongestName && find_variable(name) != nullptr;
+}
+
+std::string changes_by_variable(const std::string& name) {
+  return is_of_library(name) ? find_variable(name)->changes : "";
 }
 
 bool unfuses_attention(const std::vector<SetVariable>& variables) {

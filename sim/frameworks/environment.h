@@ -26,6 +26,9 @@ bool is_of_library(const std::string& name);
 void add_environment(const std::vector<SetVariable>& variables, std::vector<ImportedOption>& options,
                      std::vector<std::string>& notes);
 
+// What the variable changes above 10 % of the answer (base/omitted_effect.h); "" where it is none of theirs.
+std::string changes_by_variable(const std::string& name);
+
 // NVTE_FLASH_ATTN=0 and NVTE_FUSED_ATTN=0 leave Transformer Engine its unfused attention (docs/envvars.rst).
 bool unfuses_attention(const std::vector<SetVariable>& variables);
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "frameworks/environment.h"
+
 namespace rehearse {
 
 namespace {
@@ -127,17 +129,26 @@ Json with_command_line(Json config, std::span<const KeyOfField> keys, const Said
   return config;
 }
 
+void omit(Imported& imported, const std::string& option, const std::string& counted,
+          const std::string& changes) {
+  if (!changes.empty()) imported.omitted.push_back({option, counted, changes_of(changes)});
+}
+
 void settle_fates(Imported& imported) {
   const SubjectsOfNotes subjects(imported.notes);
   for (ImportedOption& option : imported.options) {
     if (option.fate != OptionFate::used || option.name.empty()) continue;
     const std::size_t found = subjects.first_about(option);
-    if (found == imported.notes.size()) continue;
+    if (found == imported.notes.size()) {
+      if (option.value == "null" && option.effect.empty()) option.effect = kCountsDefault;
+      continue;
+    }
     const std::string& note = imported.notes[found];
     const bool is_ignored =
         note.find(" is ignored") != std::string::npos || note.find(" are ignored") != std::string::npos;
     option.fate = is_ignored ? OptionFate::ignored : OptionFate::approximated;
     option.effect = note;
+    omit(imported, option.name + "=" + option.value, note, changes_by_variable(option.name));
   }
 }
 

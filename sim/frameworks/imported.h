@@ -3,17 +3,22 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/json_reader.h"
+#include "base/omitted_effect.h"
 
 namespace rehearse {
 
 // Treatment of an option of the file.
 enum class OptionFate : std::uint8_t { used, free, approximated, ignored, unknown };
 const char* to_string(OptionFate fate);
+
+// Effect of a key that is null, which the programs read as not given.
+inline constexpr const char* kCountsDefault = "null: the default is counted";
 
 struct ImportedOption {
   std::string name;   // as the file spells it
@@ -32,6 +37,9 @@ struct Imported {
   std::vector<std::string> notes;  // unsupported options that change the cost, and assumptions
   std::int64_t accumulation = 0;   // microbatches of a step, where the file states no global batch
   std::vector<ImportedOption> options;  // each of the file's own, in its order
+  std::vector<OmittedEffect> omitted;   // of unsupported options, where they can decide the answer
+  std::set<std::string> assumed;        // of step_values(), where the file names a value in part alone
+  std::map<std::string, std::string> asked;  // keys of YAML that were read as "integer", "number" or "switch"
   std::string model_path;  // "model.model_config": of the file's keys that `model` takes over by their names
 };
 
@@ -83,6 +91,10 @@ struct KeyOfField {
 // The configuration with the command line's values in place of its own. Values derived from it follow the
 // command line too.
 Json with_command_line(Json config, std::span<const KeyOfField> keys, const SaidOverFile& over);
+
+// Remembers that the option changes the answer, where its table's row states `changes`.
+void omit(Imported& imported, const std::string& option, const std::string& counted,
+          const std::string& changes);
 
 // An option that a note names becomes approximated, or ignored where the note says so.
 void settle_fates(Imported& imported);

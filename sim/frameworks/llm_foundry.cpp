@@ -24,7 +24,7 @@ constexpr std::array kIgnoredOfMpt = {
     CountedKey{"attn_config.attn_logit_softcapping", "null", "no cap is counted"},
     CountedKey{"attn_config.rope_impl", "\"dail\"", "the profile's kernel of rotary positions is counted"},
     CountedKey{"final_logit_softcapping", "null", "no cap is counted"},
-    CountedKey{"block_overrides", "null", "every block is counted alike"},
+    CountedKey{"block_overrides", "null", "every block is counted alike", "less memory, more memory, less time, more time"},
     CountedKey{"embedding_fraction", "1", "the embedding's gradient is counted as it comes"},
     CountedKey{"logit_scale", "null", "the scale of the logits is not counted"},
     CountedKey{"emb_pdrop", "0", "no dropout of the embedding is counted"},
@@ -35,7 +35,7 @@ constexpr std::array kIgnoredOfMpt = {
 
 // composer/distributed/dist_strategy.py and utils/parallelism.py (FSDPConfig), with the counted values.
 constexpr std::array kIgnoredOfFsdp = {
-    CountedKey{"activation_cpu_offload", "false", "activations are counted on the GPU"},
+    CountedKey{"activation_cpu_offload", "false", "activations are counted on the GPU", "less memory, more time"},
     CountedKey{"auto_wrap", "true", "each block is sharded by itself"},
     CountedKey{"backward_prefetch_limit", "1", "one block is gathered ahead"},
     CountedKey{"forward_prefetch_limit", "1", "one block is gathered ahead"},
@@ -47,11 +47,11 @@ constexpr std::array kIgnoredOfFsdp = {
 
 // llmfoundry/utils/config_utils.py, TrainConfig.
 constexpr std::array kIgnoredOfTrain = {
-    CountedKey{"compile_config", "null", kUncompiled},
-    CountedKey{"tp_config", "null", "no tensor parallelism is counted: pass --tp"},
+    CountedKey{"compile_config", "null", kUncompiled, "less time"},
+    CountedKey{"tp_config", "null", "no tensor parallelism is counted: pass --tp", "less memory, more time"},
     CountedKey{"max_split_size_mb", "null", "memory is counted without fragmentation"},
     CountedKey{"expandable_segments", "true", "memory is counted without fragmentation"},
-    CountedKey{"code_paths", "null", "the code that it names is not read, and may change network and step"}};
+    CountedKey{"code_paths", "null", "the code that it names is not read, and may change network and step", "less memory, more memory, less time, more time"}};
 
 // d_model x expansion_ratio, which may be a fraction, unless the size is given (models/layers/ffn.py).
 std::int64_t ffn_of_mpt(PlanYaml& from, std::int64_t hidden) {
@@ -68,9 +68,9 @@ const char* positions_of_mpt(PlanYaml& from) {
 
 Json model_of_mpt(PlanYaml& from) {
   const auto size = [&](const char* key, std::int64_t fallback) {
-    return from.integer(std::string("model.") + key, fallback);
+    return from.integer(std::string("model.") + key, fallback, "", 1);
   };
-  const std::int64_t hidden = size("d_model", 2048), heads = std::max<std::int64_t>(1, size("n_heads", 16));
+  const std::int64_t hidden = size("d_model", 2048), heads = size("n_heads", 16);
   const std::int64_t groups = from.integer("model.attn_config.kv_n_heads", heads);
   const std::string attention = from.text("model.attn_config.attn_type");
   const std::string ffn = from.text("model.ffn_config.ffn_type");
@@ -103,9 +103,8 @@ Json model_of_mpt(PlanYaml& from) {
                  {"hidden_dropout", from.number("model.resid_pdrop", 0)},
                  {"attention_dropout", from.number("model.attn_config.attn_pdrop", 0)},
                  {"tie_word_embeddings", from.on("model.tie_word_embeddings", true)}};
-  const Json* window = from.find("model.attn_config.sliding_window_size");
-  if (window != nullptr && *window != -1)
-    config["sliding_window"] = from.integer("model.attn_config.sliding_window_size", 0);
+  if (const auto window = from.set_integer("model.attn_config.sliding_window_size"))
+    config["sliding_window"] = *window;
   from.find("model.name");
   from.ignore_unless(kIgnoredOfMpt, "model.");
   return config;
@@ -153,10 +152,9 @@ void add_mixed_precision(PlanYaml& from, Json& plan) {
 }
 
 void add_groups(PlanYaml& from, const std::string& strategy, Json& plan) {
-  const std::int64_t copies = from.integer("fsdp_config.data_parallel_replicate_degree", 1);
-  const Json* shard = from.find("fsdp_config.data_parallel_shard_degree");
-  if (shard != nullptr && *shard != -1)
-    plan["zero_shard"] = from.integer("fsdp_config.data_parallel_shard_degree", 0);
+  const std::int64_t copies = from.set_integer("fsdp_config.data_parallel_replicate_degree").value_or(1);
+  if (const auto shard = from.set_integer("fsdp_config.data_parallel_shard_degree"))
+    plan["zero_shard"] = *shard;
   else if (copies > 1)
     from.note("fsdp_config.data_parallel_replicate_degree",
               "shards within a group: pass --zero-shard, its GPUs");
@@ -185,12 +183,10 @@ void add_sharding(PlanYaml& from, Json& plan) {
     plan["zero"] = found->second;
   add_groups(from, strategy, plan);
   add_mixed_precision(from, plan);
+  const bool is_reentrant = from.on("fsdp_config.activation_checkpointing_reentrant", true);
   if (from.on("fsdp_config.activation_checkpointing")) {
     plan["recompute"] = "full";
-    // Only PyTorch's checkpointing without reentrance stops early.
-    plan["recompute_early_stop"] = !from.on("fsdp_config.activation_checkpointing_reentrant", true);
-  } else {
-    from.find("fsdp_config.activation_checkpointing_reentrant");
+    plan["recompute_early_stop"] = !is_reentrant;  // as only PyTorch's own checkpointing does
   }
   const std::string prefetch = in_upper_case(from.text("fsdp_config.backward_prefetch"));
   if (prefetch == "NONE") plan["prefetch"] = 0;
@@ -204,22 +200,19 @@ void add_sharding(PlanYaml& from, Json& plan) {
 
 // The batch is of the whole job. A microbatch is never larger than a GPU's part (calculate_batch_size_info).
 void add_batch(PlanYaml& from, std::int64_t gpus, Json& plan) {
-  const std::int64_t all = from.integer("global_train_batch_size", 0, "/plan/global_batch");
+  const std::int64_t all = from.integer("global_train_batch_size", 0, "/plan/global_batch", 1);
   const Json* said = from.find("device_train_microbatch_size");
   if (said == nullptr || *said == "auto")
     from.note("device_train_microbatch_size",
               said == nullptr ? "is not given, which means auto, chosen at run time: pass --mbs"
                               : "is chosen at run time: pass --mbs");
-  else if (const std::int64_t micro = from.integer("device_train_microbatch_size", 0, "/plan/micro_batch");
+  else if (const std::int64_t micro = from.integer("device_train_microbatch_size", 0, "/plan/micro_batch", 1);
            micro > 0)
     plan["micro_batch"] = all > 0 && gpus > 0 ? std::clamp<std::int64_t>(all / gpus, 1, micro) : micro;
   if (all > 0) plan["global_batch"] = all;
-  const std::int64_t seq = from.integer("max_seq_len", 0, "/plan/seq");
-  const Json* packed = from.find("train_loader.dataset.max_seq_len");
-  if (packed != nullptr && packed->is_number_integer())
-    plan["seq"] = from.integer("train_loader.dataset.max_seq_len", seq, "/plan/seq");
-  else if (seq > 0)
-    plan["seq"] = seq;
+  const std::int64_t longest = from.integer("max_seq_len", 0, "/plan/seq", 1);
+  const std::int64_t seq = from.integer("train_loader.dataset.max_seq_len", longest, "/plan/seq", 1);
+  if (seq > 0) plan["seq"] = seq;
   if (from.text("train_loader.name") == "finetuning")
     from.imported.notes.emplace_back(
         "train_loader.name finetuning is approximated: every sequence has its full length");
@@ -240,12 +233,12 @@ bool is_wrapped(const Json& yaml) {
   return yaml.is_object() && yaml.contains("parameters") && is_llm_foundry(yaml["parameters"]);
 }
 
-std::int64_t gpus_of_wrapper(const Json& yaml) {
-  const Json* gpus = at_path(yaml, "compute.gpus");
-  if (gpus == nullptr) gpus = at_path(yaml, "gpu_num");
-  return gpus != nullptr && gpus->is_number_integer() && *gpus > 0 && *gpus < (1 << 24)
-             ? gpus->get<std::int64_t>()
-             : 0;
+std::int64_t gpus_of_wrapper(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
+  PlanYaml from(yaml, file, request, Typing::strict);
+  std::int64_t gpus = 0;
+  for (const char* key : {"gpu_num", "compute.gpus"}) gpus = from.integer(key, gpus, "/gpus", 1);
+  if (!from.violations.empty()) throw InputError(std::move(from.violations));
+  return std::min<std::int64_t>(gpus, 1 << 24);
 }
 
 // Keys without effect on the time and memory of a step.
@@ -277,7 +270,7 @@ const std::set<std::string>& free_of_llm_foundry() {
 
 Imported read(const YamlText& yaml, const std::string& file, const ImportRequest& request,
               std::int64_t gpus) {
-  PlanYaml from(yaml, file, request);
+  PlanYaml from(yaml, file, request, Typing::words);  // OmegaConf, TrainConfig
   static const std::map<std::string, std::string> types = {
       {"amp_bf16", "bf16"}, {"amp_fp16", "fp16"}, {"amp_fp8", "fp8"}, {"fp32", "fp32"}, {"", "bf16"}};
   Json plan = {{"framework", "fsdp1"}};  // composer/distributed/dist_strategy.py
@@ -292,9 +285,7 @@ Imported read(const YamlText& yaml, const std::string& file, const ImportRequest
   from.ignore_unless("algorithms.gradient_clipping.clipping_type", "norm",
                      "the norm of all gradients is counted");
   const std::string optimizer = from.text("optimizer.name");
-  const std::string differs =
-      optimizer.empty() ? "" : optimizer_note(from.place("optimizer.name"), optimizer);
-  if (!differs.empty()) from.imported.notes.push_back(differs);
+  if (!optimizer.empty()) note_optimizer(from.place("optimizer.name"), optimizer, from.imported);
   const std::string model = from.text("model.name");
   if (model == "mpt_causal_lm") {
     from.imported.model = model_of_mpt(from);
@@ -303,7 +294,8 @@ Imported read(const YamlText& yaml, const std::string& file, const ImportRequest
     from.note("model.name", fmt::format("{} {} is not looked up: pass --model NAME|config.json", model,
                                         from.text("model.pretrained_model_name_or_path")));
     from.ignore_unless("model.config_overrides", Json::object(), "the model that --model names is counted");
-    from.ignore_unless("model.peft_config", nullptr, "all parameters are counted as trained");
+    from.ignore_unless("model.peft_config", nullptr, "all parameters are counted as trained",
+                       "less memory, less time");
     add_eager_transformers(from.imported, plan);
     for (const char* key : {"model.use_flash_attention_2", "model.attn_implementation"})
       if (from.text(key) == "eager") plan["fused_attention"] = false;
@@ -326,7 +318,7 @@ bool is_llm_foundry(const Json& yaml) {
 
 Imported import_llm_foundry(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
   if (!is_wrapped(yaml.json)) return read(yaml, file, request, 0);
-  return read(parameters_of(yaml, file), file, request, gpus_of_wrapper(yaml.json));
+  return read(parameters_of(yaml, file), file, request, gpus_of_wrapper(yaml, file, request));
 }
 
 }  // namespace rehearse

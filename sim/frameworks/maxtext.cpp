@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "frameworks/maxtext_remat.h"
 #include "frameworks/optimizer_note.h"
 #include "frameworks/other_yaml.h"
 #include "frameworks/plan_yaml.h"
@@ -18,11 +19,11 @@ constexpr const char* kXla = "the kernels of the profile are counted";
 constexpr const char* kPlainExperts = "experts are counted without it";
 constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"use_iota_embed", "false",
-               "the embedding is counted as a lookup, not as a GEMM with one-hot rows: too fast"},
+               "the embedding is counted as a lookup, not as a GEMM with one-hot rows: too fast", "more time"},
     CountedKey{"scan_layers", "true", "a scanned loop and unrolled layers are counted alike"},
-    CountedKey{"weight_dtype", "\"float32\"", "parameters and optimizer state are counted in fp32"},
-    CountedKey{"grad_dtype", "\"float32\"", "gradients are counted in fp32"},
-    CountedKey{"mu_dtype", "\"\"", "moments are counted in fp32"},
+    CountedKey{"weight_dtype", "\"float32\"", "parameters and optimizer state are counted in fp32", "less memory"},
+    CountedKey{"grad_dtype", "\"float32\"", "gradients are counted in fp32", "less memory"},
+    CountedKey{"mu_dtype", "\"\"", "moments are counted in fp32", "less memory"},
     CountedKey{"logits_dot_in_fp32", "false", "the logits are counted in the precision of the other GEMMs"},
     CountedKey{"cast_logits_to_fp32", "true", "the loss is counted over fp32 logits"},
     CountedKey{"activations_in_float32", "false", kFullWidth},
@@ -32,9 +33,9 @@ constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"float32_weight_sum", "true", kFullWidth},
     CountedKey{"matmul_precision", "\"default\"", kFullWidth},
     CountedKey{"num_vocab_tiling", "1",
-               "the logits of all tokens are counted at once, which takes more memory"},
-    CountedKey{"parameter_memory_host_offload", "false", "parameters are counted on the GPU"},
-    CountedKey{"decoder_layer_input", "\"device\"", "inputs of layers are counted on the GPU"},
+               "the logits of all tokens are counted at once, which takes more memory", "less memory"},
+    CountedKey{"parameter_memory_host_offload", "false", "parameters are counted on the GPU", "less memory, more time"},
+    CountedKey{"decoder_layer_input", "\"device\"", "inputs of layers are counted on the GPU", "less memory, more time"},
     CountedKey{"pipeline_fsdp_ag_once", "false", "weights are counted as gathered for each pass"},
     CountedKey{"pipeline_fsdp_ag_per_repeat", "false", "weights are counted as gathered for each pass"},
     CountedKey{"te_comm_gemm_overlap", "\"disabled\"", "no overlap of tensor-parallel messages is counted"},
@@ -54,9 +55,9 @@ constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"fused_mlp", "false",
                "a GEMM each is counted for gate and up projection where the framework has it so"},
     CountedKey{"z_loss_multiplier", "0", "the further loss over the logits is not counted"},
-    CountedKey{"enable_diloco", "false", "gradients are counted as reduced in every step"},
-    CountedKey{"use_dpo", "false", "one pass of one model is counted"},
-    CountedKey{"use_multimodal", "false", "towers of pictures are not counted"},
+    CountedKey{"enable_diloco", "false", "gradients are counted as reduced in every step", "less time"},
+    CountedKey{"use_dpo", "false", "one pass of one model is counted", "more memory, more time"},
+    CountedKey{"use_multimodal", "false", "towers of pictures are not counted", "more memory, more time"},
     CountedKey{"custom_mesh", "\"\"", "ranks are counted in the order of the axes"},
     CountedKey{"custom_mesh_and_rule", "\"\"", "axes split the dimensions that base.yml names"},
     CountedKey{"logical_axis_rules", "null", "axes split the dimensions that base.yml names"},
@@ -100,14 +101,10 @@ std::int64_t whole_of(double value) {
 // rest of the GPUs (-1).
 std::int64_t axis(PlanYaml& from, const std::string& name, bool takes_rest = false) {
   std::int64_t size = 1;
-  for (const char* mesh : {"ici_", "dcn_"}) {
-    const std::string key = mesh + name + "_parallelism";
-    const Json* value = from.find(key);
-    const bool is_default_rest = value == nullptr && takes_rest && std::string(mesh) == "ici_";
-    if (is_default_rest || (value != nullptr && *value == -1))
-      size = 0;
-    else
-      size = times(size, std::min(from.integer(key, 1), kMaxOfAxes));
+  for (const std::string mesh : {"ici_", "dcn_"}) {
+    const std::int64_t rest = -1, by_default = takes_rest && mesh == "ici_" ? rest : 1;
+    const std::int64_t degree = from.integer(mesh + name + "_parallelism", by_default, "", rest);
+    size = degree == rest ? 0 : times(size, std::min(degree, kMaxOfAxes));
   }
   return size;
 }
@@ -155,11 +152,9 @@ Json model_of_maxtext(PlanYaml& from) {
                  {"tie_word_embeddings", from.on("logits_via_embedding")}};
   from.find("dropout_rate");
   if (const std::int64_t experts = from.integer("num_experts", 1); experts > 1) {
-    const Json* wide = from.find("base_moe_mlp_dim");
     config["num_experts"] = experts;
     config["num_experts_per_tok"] = from.integer("num_experts_per_tok", 1);
-    config["moe_intermediate_size"] =
-        wide == nullptr || *wide == -1 ? mlp : from.integer("base_moe_mlp_dim", mlp);
+    config["moe_intermediate_size"] = from.set_integer("base_moe_mlp_dim").value_or(mlp);
   }
   return config;
 }
@@ -222,8 +217,7 @@ Mesh mesh_of(PlanYaml& from, std::int64_t given) {
   const std::int64_t others = times(split, mesh.copies);
   mesh.gpus = given > 0 ? given : times(others, mesh.shard);
   if (mesh.shard == 0 && mesh.gpus > 0) mesh.shard = std::max<std::int64_t>(1, mesh.gpus / others);
-  const bool is_rest =
-      from.find("dcn_data_parallelism") == nullptr || *from.find("dcn_data_parallelism") == -1;
+  const bool is_rest = !from.set_integer("dcn_data_parallelism");
   if (is_rest && mesh.gpus != 1 && from.integer("dcn_fsdp_parallelism", 1) == 1)
     from.imported.notes.emplace_back(
         "dcn_data_parallelism -1, the default, replicates weights across JAX's slices, on GPUs the "
@@ -244,22 +238,19 @@ void add_mesh(PlanYaml& from, const Mesh& mesh, Json& plan) {
     from.imported.notes.emplace_back(
         "data parallelism beside expert parallelism is approximated: weights are counted as sharded over all "
         "replicas");
-  const std::string strategy = from.text("context_parallel_strategy");
-  if (mesh.cp > 1)
-    plan["cp_comm_type"] = strategy == "ring" ? "p2p" : strategy == "ulysses" ? "a2a" : "allgather";
-  if (strategy == "usp")
+  const std::string exchange = from.choice(
+      "context_parallel_strategy",
+      {{"all_gather", "allgather"}, {"ring", "p2p"}, {"ulysses", "a2a"}, {"usp", "allgather"}}, "allgather");
+  if (mesh.cp > 1) plan["cp_comm_type"] = exchange;
+  if (from.text("context_parallel_strategy") == "usp")
     from.note("context_parallel_strategy", "usp is approximated: keys and values are counted as gathered");
-  const Json* offload = from.find("optimizer_memory_host_offload");
-  if (offload != nullptr && *offload == true) plan["offload"] = "optimizer";
+  if (from.on("optimizer_memory_host_offload")) plan["offload"] = "optimizer";
 }
 
 // MaxText's circular pipeline: all microbatches forward through each repeat, and back (layers/pipeline.py).
 void add_pipeline(PlanYaml& from, const Mesh& mesh, std::int64_t sequences, Json& plan) {
   if (mesh.pp < 2) return;
-  const auto given = [&](const char* key) {
-    const Json* value = from.find(key);
-    return value == nullptr || *value == -1 ? 0 : from.integer(key, 0);
-  };
+  const auto given = [&](const char* key) { return from.set_integer(key).value_or(0); };
   const std::int64_t said = given("num_pipeline_microbatches");
   const bool delays = from.on("pipeline_delay_activation_forwarding");
   const std::int64_t parts = said > 0 ? said : times(mesh.pp, delays ? 2 : 1);
@@ -267,7 +258,7 @@ void add_pipeline(PlanYaml& from, const Mesh& mesh, std::int64_t sequences, Json
   const std::int64_t layers = given("pipeline_parallel_layers") > 0
                                   ? given("pipeline_parallel_layers")
                                   : from.integer("base_num_decoder_layers", 0);
-  const std::int64_t each = std::max<std::int64_t>(1, from.integer("num_layers_per_pipeline_stage", 1));
+  const std::int64_t each = from.integer("num_layers_per_pipeline_stage", 1, "", 1);
   std::int64_t repeats = given("num_pipeline_repeats");
   if (repeats == 0 && layers > 0) repeats = layers / times(mesh.pp, std::min(each, kMaxOfAxes));
   if (repeats > 1) plan["vpp"] = repeats;
@@ -280,23 +271,25 @@ void add_pipeline(PlanYaml& from, const Mesh& mesh, std::int64_t sequences, Json
 }
 
 void add_types(PlanYaml& from, Json& plan) {
-  const std::string type = from.text("dtype"), quantized = from.text("quantization");
-  plan["precision"] = type == "float32" ? "fp32" : type == "float16" ? "fp16" : "bf16";
+  const std::string quantized = from.text("quantization");
+  plan["precision"] = from.choice(
+      "dtype", {{"float32", "fp32"}, {"float16", "fp16"}, {"bfloat16", "bf16"}}, "bf16");
   if (quantized.find("fp8") != std::string::npos) {
     plan["precision"] = "fp8";
     if (quantized.find("mx") != std::string::npos) plan["fp8_scaling"] = "mx";
     if (quantized.find("current") != std::string::npos) plan["fp8_scaling"] = "current";
   } else if (!quantized.empty()) {
     from.note("quantization",
-              quantized + " is ignored: GEMMs are counted in " + plan["precision"].get<std::string>());
+              quantized + " is ignored: GEMMs are counted in " + plan["precision"].get<std::string>(),
+              kLessTime);
   }
   if (from.text("attention") == "dot_product") plan["fused_attention"] = false;
 }
 
 void add_batch_of_maxtext(PlanYaml& from, const Mesh& mesh, Json& plan) {
-  plan["seq"] = from.integer("max_target_length", 2048);
+  plan["seq"] = from.integer("max_target_length", 2048, "/plan/seq", 1);
   const double each = from.number("per_device_batch_size", 12);
-  const std::int64_t steps = std::max<std::int64_t>(1, from.integer("gradient_accumulation_steps", 1));
+  const std::int64_t steps = from.integer("gradient_accumulation_steps", 1, "", 1);
   const auto sequences = whole_of(each * static_cast<double>(times(times(mesh.tp, mesh.pp), mesh.cp)));
   plan["micro_batch"] = std::max<std::int64_t>(1, sequences);
   if (mesh.gpus > 0)
@@ -310,11 +303,8 @@ void add_batch_of_maxtext(PlanYaml& from, const Mesh& mesh, Json& plan) {
 void add_optimizer_of_maxtext(PlanYaml& from, Json& plan) {
   plan["clip_grad"] = from.number("gradient_clipping_threshold", 1);
   const std::string optimizer = from.text("opt_type");
-  const std::string differs =
-      optimizer.empty()
-          ? ""
-          : optimizer_note(from.place("opt_type"), optimizer == "adam_pax" ? "adam" : optimizer);
-  if (!differs.empty()) from.imported.notes.push_back(differs);
+  if (!optimizer.empty())
+    note_optimizer(from.place("opt_type"), optimizer == "adam_pax" ? "adam" : optimizer, from.imported);
 }
 
 // Keys without effect on the time and memory of a step.
@@ -348,22 +338,16 @@ bool is_maxtext(const Json& yaml) {
 }
 
 Imported import_maxtext(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
-  PlanYaml from(yaml, file, request);
+  PlanYaml from(yaml, file, request, Typing::lax);  // configs/types.py is pydantic
   Json plan = {{"framework", "fsdp"}};
   const Mesh mesh = mesh_of(from, request.gpus);
   from.write_gpus(mesh.gpus);
   add_mesh(from, mesh, plan);
   add_types(from, plan);
-  const std::string remat = from.text("remat_policy");
-  plan["recompute"] = remat.empty() || remat == "full" ? "full" : "none";
-  if (!remat.empty() && remat != "full")
-    from.note("remat_policy", remat + " is approximated: nothing is recomputed, which takes more memory");
+  add_remat_policy(from, from.integer("num_experts", 1) > 1, plan);
   add_batch_of_maxtext(from, mesh, plan);
   add_optimizer_of_maxtext(from, plan);
-  if (const double capacity = from.find("capacity_factor") && *from.find("capacity_factor") == -1
-                                  ? 0
-                                  : from.number("capacity_factor", 0);
-      capacity > 0)
+  if (const double capacity = from.number("capacity_factor", -1, -1); capacity > 0)
     plan["moe_capacity"] = capacity;
   if (const std::string hardware = from.text("hardware"); hardware != "gpu" && hardware != "gpu_multiprocess")
     from.imported.notes.push_back(

@@ -62,7 +62,7 @@ class MegatronReader {
     add_swift_defaults(flags_, plan_, imported_.notes);
     if (plan_.value("recompute", "") == "none") plan_.erase("recompute");  // ms-swift's word
     add_megatron_deepspeed(flags_, plan_, imported_.notes);
-    const std::vector<ImportedOption> of_engine = add_engine_file(flags_, plan_, imported_.notes);
+    const std::vector<ImportedOption> of_engine = add_engine_file(flags_, plan_, imported_);
     add_mindspeed(flags_, plan_, imported_.notes);
     if (is_slime_) add_slime(flags_, imported_.scenario, plan_, imported_.notes);
     optimizer();
@@ -82,6 +82,7 @@ class MegatronReader {
     if (flags_.is_over("/model")) return;
     const std::vector<std::string> missing = missing_of_shape(flags_);
     if (missing.empty()) imported_.model = megatron_model(flags_, imported_.notes);
+    if (missing.empty() && assumes_vocabulary(flags_)) imported_.assumed.insert("vocabulary");
     if (missing.size() >= kPartsOfShape) note("the text has no model shape: pass --model");
     if (!missing.empty() && missing.size() < kPartsOfShape)
       note(fmt::format("the text has no {}, so its network is not read: pass --model", join(missing)));
@@ -100,6 +101,8 @@ class MegatronReader {
                               }));
       const bool is_read = option.name() == "--deepspeed-config" && has_engine_file(flags_);
       if (is_counted || is_read) continue;
+      omit(imported_, join({option.name(), join(values, " ")}, values.empty() ? "" : " "), option.effect,
+           option.changes);
       auto same = std::ranges::find(effects, option.effect, [](const auto& each) { return each.first; });
       if (same == effects.end()) same = effects.insert(same, {option.effect, {}});
       same->second.push_back(option.name());
@@ -109,8 +112,7 @@ class MegatronReader {
   }
 
   void optimizer() {
-    const std::string differs = optimizer_note("--optimizer", flags_.text_or("--optimizer", "adam"));
-    if (!differs.empty()) note(differs);
+    note_optimizer("--optimizer", flags_.text_or("--optimizer", "adam"), imported_);
   }
 
   // Whether the launcher has a number of nodes that the text does not decide.

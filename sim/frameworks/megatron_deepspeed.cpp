@@ -51,8 +51,9 @@ void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<
 
 // DeepSpeed's engine shards, reduces, offloads and clips as its file says. Sizes are the script's.
 std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan,
-                                            std::vector<std::string>& notes) {
+                                            Imported& imported) {
   if (!has_engine_file(flags)) return {};
+  std::vector<std::string>& notes = imported.notes;
   const std::string name = flags.text("--deepspeed-config");
   const std::string* const text = flags.text_of_file(name);
   if (!Json::accept(*text) && text->find('$') != std::string::npos)
@@ -60,6 +61,7 @@ std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& pl
                "names a file that the script writes with values that it does not decide",
                words_that_decide(*text, flags.file()));
   Imported engine = import_deepspeed(JsonReader::of_text(*text, name), 0);
+  imported.omitted.insert(imported.omitted.end(), engine.omitted.begin(), engine.omitted.end());
   const Json& said = engine.scenario["plan"];
   static const std::set<std::string> of_engine = {
       "zero", "zero_shard", "overlap_grad_reduce", "bucket", "recipe", "grad_reduce", "offload", "clip_grad"};

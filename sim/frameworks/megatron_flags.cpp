@@ -129,7 +129,8 @@ void MegatronFlags::take(ScriptFlag flag, std::vector<Violation>& violations) {
   const MegatronOption& option = *find_megatron_option(flag.name);
   if (!is_settled(flag, option, violations)) return;
   const bool is_switch = option.takes == OptionTakes::nothing;
-  if (flag.values.size() == 1 && is_word_for(false, flag.values[0])) return void(flags_.erase(flag.name));
+  const bool is_off = flag.values.size() == 1 && is_word_for(false, flag.values[0]);
+  if (is_off && (!option.takes_number() || costs_nothing(option))) return void(flags_.erase(flag.name));
   if (is_switch && flag.values.size() == 1) {  // forks read a word: HabanaAI/Megatron-LM, arguments.py
     if (flag.values[0] == "0") return void(flags_.erase(flag.name));
     if (flag.values[0] == "1" || is_word_for(true, flag.values[0])) flag.values.clear();
@@ -173,9 +174,8 @@ void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption&
     must("must be one of " + join(option.choices), near);
   }
   if (costs_nothing(option)) return;
-  const bool one = option.takes == OptionTakes::integer || option.takes == OptionTakes::number;
   if (flag.values.empty()) return must("needs a value");
-  if (one && flag.values.size() > 1) return must(option.many.empty() ? "takes one value" : option.many);
+  if (option.takes_number() && flag.values.size() > 1) return must(option.many.empty() ? "takes one value" : option.many);
   if (option.takes == OptionTakes::integer && !is_number<std::int64_t>(flag.values[0]))
     must(fmt::format("must be an integer from 0 to {}", kMaxInteger));
   if (option.takes == OptionTakes::number && !is_number<double>(flag.values[0])) must("must be a number");

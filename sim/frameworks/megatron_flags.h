@@ -71,6 +71,7 @@ std::vector<std::string> missing_of_shape(const MegatronFlags& flags);
 Json megatron_model(const MegatronFlags& flags, std::vector<std::string>& notes);
 
 // The padded vocabulary, with a note where it is assumed.
+bool assumes_vocabulary(const MegatronFlags& flags);
 std::int64_t megatron_vocabulary(const MegatronFlags& flags, std::vector<std::string>& notes);
 
 // The scenario of these options.

@@ -49,6 +49,7 @@ MegatronOption option_of(const nlohmann::json& row) {
   option.off = row.value("value", "") == "off";
   option.unless = row.value("unless", "");
   option.effect = row.value("effect", "");
+  option.changes = row.value("changes", "");
   if (row.contains("default"))
     option.defaults = row["default"].is_array() ? row["default"].get<std::vector<std::string>>()
                                                 : std::vector{row["default"].get<std::string>()};

@@ -31,9 +31,11 @@ struct MegatronOption {
   bool off = false;     // a switch that turns its field off
   std::string unless;   // the pointer of a field that decides instead, where the command line gives it
   std::string effect;   // of an unmodelled option: the counted behaviour
+  std::string changes;  // of the answer by it, above 10 % (base/omitted_effect.h)
   std::vector<std::string> defaults;  // of an unmodelled option: values that mean the counted behaviour
 
   const std::string& name() const { return names.front(); }
+  bool takes_number() const { return takes == OptionTakes::integer || takes == OptionTakes::number; }
   bool is_default(const std::string& value) const;
 };
 

@@ -59,11 +59,15 @@ bool brings_its_own(const MegatronFlags& flags, const std::string& type) {
          in_lower_case(join(flags.values("--vocab-file"), " ")).find("gpt2") != std::string::npos;
 }
 
+constexpr const char* kGpt2 = "GPT2BPETokenizer";  // Megatron-LM's default
+
+bool is_told(const MegatronFlags& flags) {
+  return flags.has("--tokenizer-type") || flags.has("--merge-file") || flags.has("--vocab-file");
+}
+
 std::int64_t words_of_tokenizer(const MegatronFlags& flags, std::vector<std::string>& notes) {
-  const std::string named = flags.text_or("--tokenizer-type", "GPT2BPETokenizer");
+  const std::string named = flags.text_or("--tokenizer-type", kGpt2);
   const std::string type = in_lower_case(named);
-  const bool is_told =
-      flags.has("--tokenizer-type") || flags.has("--merge-file") || flags.has("--vocab-file");
   for (const char* flag : {"--tokenizer-model", "--tokenizer-name-or-path"}) {
     const std::string model = flags.has(flag) ? join(flags.values(flag), " ") : "";
     const std::int64_t words = size_in(kOfModels, in_lower_case(model));
@@ -72,7 +76,7 @@ std::int64_t words_of_tokenizer(const MegatronFlags& flags, std::vector<std::str
     return words;
   }
   const std::int64_t usual = size_in(kUsual, type), words = usual > 0 ? usual : kUsualElse;
-  if (!is_told)
+  if (!is_told(flags))
     notes.push_back(
         "no vocabulary and no tokenizer is given: GPT-2's 50257 words are assumed; pass --vocab-size");
   else if (!brings_its_own(flags, type))
@@ -84,6 +88,13 @@ std::int64_t words_of_tokenizer(const MegatronFlags& flags, std::vector<std::str
 }
 
 }  // namespace
+
+bool assumes_vocabulary(const MegatronFlags& flags) {
+  if (flags.has("--padded-vocab-size") || flags.has("--vocab-size")) return false;
+  for (const char* flag : {"--tokenizer-model", "--tokenizer-name-or-path"})
+    if (flags.has(flag) && size_in(kOfModels, in_lower_case(join(flags.values(flag), " "))) > 0) return false;
+  return !is_told(flags) || !brings_its_own(flags, in_lower_case(flags.text_or("--tokenizer-type", kGpt2)));
+}
 
 std::int64_t megatron_vocabulary(const MegatronFlags& flags, std::vector<std::string>& notes) {
   if (flags.has("--padded-vocab-size")) return flags.integer("--padded-vocab-size");

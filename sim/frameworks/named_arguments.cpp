@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 
 #include "frameworks/megatron_options.h"
 
@@ -48,6 +49,13 @@ constexpr std::array kFollows = {"rank",
 bool says_nothing(const std::vector<std::string>& values) {
   static constexpr std::array kNothing = {"None", "null", "Null", "NULL", "~", "[]", ""};
   return values.empty() || (values.size() == 1 && std::ranges::find(kNothing, values[0]) != kNothing.end());
+}
+
+// "" and "[]" are no value of an option that takes a number, and false is none either.
+bool is_of_another_type(const MegatronOption& option, const std::vector<std::string>& values) {
+  if (!option.takes_number() || option.role == OptionRole::free) return false;
+  return values.size() == 1 &&
+         (values[0].empty() || values[0] == "[]" || values[0] == "{}" || is_false_word(values[0]));
 }
 
 // "none" stands for no value, unless it is one of the option's own.
@@ -115,6 +123,10 @@ void add_named_argument(const NamedArgument& argument, ScriptFlags& found) {
   const std::size_t before = found.flags.size();
   const bool sets = !says_nothing(argument.values) && std::ranges::count(kFollows, argument.name) == 0;
   for (const MegatronOption* option : options) {
+    if (is_of_another_type(*option, argument.values)) {
+      add(option->name()).values = argument.values;
+      continue;
+    }
     if (!sets) break;
     if (is_none(*option, argument.values)) continue;
     const bool is_switch = option->takes == OptionTakes::nothing;
@@ -131,6 +143,37 @@ void add_named_argument(const NamedArgument& argument, ScriptFlags& found) {
   }
   if (options.empty() && sets && !is_off) add("--" + argument.name).values = argument.values;
   if (found.flags.size() == before) list_argument(argument, options, found);
+}
+
+bool takes_one_value(const std::string& argument) {
+  return std::ranges::any_of(options_of_argument(argument), [](const MegatronOption* option) {
+    return option->role != OptionRole::free &&
+           (option->takes_number() || option->takes == OptionTakes::nothing);
+  });
+}
+
+void require_switches(const std::vector<NamedArgument>& arguments, const std::set<std::string>& switches,
+                      const std::string& file) {
+  std::vector<Violation> violations;
+  for (const NamedArgument& each : arguments) {
+    const std::string word = join(each.values, " ");
+    const bool is_switch = is_true_word(word) || is_false_word(word) || says_nothing(each.values);
+    if (switches.contains(each.name) && !is_switch)
+      violations.push_back({file, fmt::format("line {}: {}", each.line, each.source), "must be true or false",
+                            "found " + word.substr(0, 200), ""});
+  }
+  if (!violations.empty()) throw InputError(std::move(violations));
+}
+
+void note_conflicts(const std::vector<NamedArgument>& arguments, std::vector<std::string>& notes) {
+  std::map<std::string, const NamedArgument*> last;
+  for (const NamedArgument& each : arguments) {
+    const NamedArgument*& before = last[each.name];
+    if (before != nullptr && before->values != each.values && !options_of_argument(each.name).empty())
+      notes.push_back(fmt::format("line {}: {} gives way to {} of line {}, which sets the same argument",
+                                  before->line, before->source, each.source, each.line));
+    before = &each;
+  }
 }
 
 }  // namespace rehearse

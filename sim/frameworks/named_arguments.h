@@ -1,6 +1,7 @@
 // Which options of Megatron-LM set an argument of its Python code to a value?
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,15 @@ void add_named_argument(const NamedArgument& argument, ScriptFlags& found);
 
 bool is_true_word(const std::string& value);
 bool is_false_word(const std::string& value);
+
+// Whether the argument is a number or a switch, for which a list or a map is a violation.
+bool takes_one_value(const std::string& argument);
+
+// InputError for values other than true, false and null of words that are no options of Megatron-LM.
+void require_switches(const std::vector<NamedArgument>& arguments, const std::set<std::string>& switches,
+                      const std::string& file);
+
+// Two keys of a file without sections of its own that set one argument: the last of them counts.
+void note_conflicts(const std::vector<NamedArgument>& arguments, std::vector<std::string>& notes);
 
 }  // namespace rehearse

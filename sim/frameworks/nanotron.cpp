@@ -17,7 +17,8 @@ namespace {
 // nanotron/config/parallelism_config.py, with the counted values.
 constexpr std::array kIgnoredOfNanotron = {
     CountedKey{"parallelism.tp_recompute_allgather", "true", "gathered inputs are counted as gathered again"},
-    CountedKey{"parallelism.moe_layer_recompute", "false", "experts are counted as not recomputed"},
+    CountedKey{"parallelism.moe_layer_recompute", "false", "experts are counted as not recomputed",
+               "less memory, more time"},
     CountedKey{"parallelism.sequence_parallel_degree", "1", "no further degree is counted"}};
 
 // Keys of the model that leave its layers and kernels as they are counted.
@@ -49,9 +50,9 @@ bool is_free_of_model(const std::string& key) {
 }
 
 // Starcoder2Config: GELU with biases, LayerNorm, and its own names of the heads of keys.
-void name_as_starcoder2(const Json& config, Json& model) {
+void name_as_starcoder2(PlanYaml& yaml, const Json& config, Json& model) {
   model["model_type"] = "starcoder2";
-  if (config.value("grouped_query", Json()) == true && config.contains("num_kv_heads"))
+  if (yaml.on("model.model_config.grouped_query") && config.contains("num_kv_heads"))
     model["num_key_value_heads"] = config["num_kv_heads"];
   else  // multi_query, also where neither is set
     model["num_key_value_heads"] = 1;
@@ -76,16 +77,15 @@ void rename(Json& model, const char* own, const char* usual) {
 
 // Every no_rope_layer-th layer has neither rotary embedding nor window (nanotron/models/qwen.py). SmolLM3's
 // configuration has keys for both.
-void name_windows(const Json& config, Json& model) {
+void name_windows(PlanYaml& yaml, const Json& config, Json& model) {
   model["model_type"] = "smollm3";
   model["use_sliding_window"] = model.contains("sliding_window");
   model.erase("no_rope_layer");
-  const Json every = config.value("no_rope_layer", Json()), count = config.value("num_hidden_layers", Json());
+  const Json count = config.value("num_hidden_layers", Json());
+  const std::int64_t every = yaml.integer("model.model_config.no_rope_layer", 0, "", 1);
   const bool is_known = count.is_number_integer() && count > 0 && count <= kMaxLayersOfFile;
   const std::int64_t layers = is_known ? count.get<std::int64_t>() : 0;
-  const std::int64_t step = every.is_number_integer() && every > 0 && every <= kMaxLayersOfFile
-                                ? every.get<std::int64_t>()
-                                : layers + 1;
+  const std::int64_t step = every > 0 ? every : layers + 1;
   for (std::int64_t layer = 1; layer <= layers; ++layer) {
     const bool is_plain = layer % step == 0;
     model["no_rope_layers"].push_back(is_plain ? 0 : 1);
@@ -110,13 +110,13 @@ void name_experts(PlanYaml& yaml, Json& model) {
   yaml.ignore_unless(at + "token_dispatcher_type", "alltoall", "tokens are counted as an all-to-all");
   if (const Json* layers = yaml.find(at + "layers"); layers != nullptr && *layers != Json::array({-1}))
     yaml.note(at + "layers", "is ignored: experts are counted in every layer");
-  if (model.value("attention_bias", Json()) == true && !has_shared)
+  if (yaml.on("model.model_config.attention_bias") && !has_shared)
     yaml.note("model.model_config.attention_bias", "is ignored beside experts: no bias is counted");
 }
 
 // Qwen2Config: biases of queries, keys and values alone.
 void name_as_qwen2(PlanYaml& yaml, const Json& config, Json& model) {
-  const bool has_bias = config.value("attention_bias", Json()) == true;
+  const bool has_bias = yaml.on("model.model_config.attention_bias");
   if (model.contains("moe_config"))
     name_experts(yaml, model);
   else if (has_bias)
@@ -128,7 +128,7 @@ void name_as_qwen2(PlanYaml& yaml, const Json& config, Json& model) {
             std::string(config.contains("sliding_window_size") ? "sliding_window_size" : "no_rope_layer"),
         "is ignored beside attention_bias or experts: attention is counted over the whole sequence");
   else if (has_windows)
-    return name_windows(config, model);
+    return name_windows(yaml, config, model);
   for (const char* key : {"sliding_window", "no_rope_layer"}) model.erase(key);
 }
 
@@ -138,7 +138,7 @@ Json model_of_nanotron(PlanYaml& yaml, std::int64_t tp) {
   const Json* config = yaml.find("model.model_config");
   if (config == nullptr || !config->is_object()) return nullptr;
   const Json model = *config;
-  if (model.value("is_mamba_config", Json()) == true && !yaml.is_over("/model")) {
+  if (yaml.on("model.model_config.is_mamba_config") && !yaml.is_over("/model")) {
     const Json width = model.value("d_model", Json());
     yaml.violations.push_back({yaml.file(), yaml.place("model.model_config.is_mamba_config"),
                                "nanotron's own Mamba is not read",
@@ -152,7 +152,7 @@ Json model_of_nanotron(PlanYaml& yaml, std::int64_t tp) {
       std::min<std::int64_t>(tp, 1 << 20);
   Json named = Json::object();
   for (const auto& [key, value] : model.items()) {
-    if (value.is_null() || is_free_of_model(key)) continue;
+    if (is_free_of_model(key)) continue;
     const std::string path = "model.model_config." + key;
     if (key == "_use_doc_masking")
       yaml.ignore_unless(path, false, "attention spans the whole sequence");
@@ -162,8 +162,8 @@ Json model_of_nanotron(PlanYaml& yaml, std::int64_t tp) {
   if (model.contains("model_type")) return model;
   rename(named, "sliding_window_size", "sliding_window");
   named["model_type"] = named.contains("num_local_experts") ? "mixtral" : "llama";
-  if (model.value("is_starcoder2_config", Json()) == true)
-    name_as_starcoder2(model, named);
+  if (yaml.on("model.model_config.is_starcoder2_config"))
+    name_as_starcoder2(yaml, model, named);
   else
     name_as_qwen2(yaml, model, named);
   if (named.contains("vocab_size") && named["vocab_size"].is_number_integer() && unit > 1 &&
@@ -180,10 +180,10 @@ bool is_nanotron(const Json& yaml) {
 }
 
 Imported import_nanotron(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
-  PlanYaml from(yaml, file, request);
+  PlanYaml from(yaml, file, request, Typing::strict);
   Json plan = {{"framework", "nanotron"}};
   const auto degree = [&](const char* key, const char* pointer = "") {
-    return std::max<std::int64_t>(1, from.integer(std::string("parallelism.") + key, 1, pointer));
+    return from.integer(std::string("parallelism.") + key, 1, pointer, 1);
   };
   const std::int64_t dp = degree("dp"), tp = degree("tp", "/plan/tp"), pp = degree("pp", "/plan/pp");
   const std::int64_t cp = degree("context_parallel_size");
@@ -192,32 +192,35 @@ Imported import_nanotron(const YamlText& yaml, const std::string& file, const Im
   if (cp > 1) plan["cp"] = cp;
   if (const std::int64_t ep = degree("expert_parallel_size"); ep > 1) plan["ep"] = ep;
   from.write_gpus(dp * tp * pp * cp);
-  const std::string engine = from.text("parallelism.pp_engine");
-  if (pp > 1) plan["schedule"] = engine == "afab" || engine.empty() ? "gpipe" : "1f1b";
-  plan["sequence_parallel"] = from.text("parallelism.tp_mode") == "REDUCE_SCATTER" && tp > 1;
+  const std::string schedule =
+      from.choice("parallelism.pp_engine", {{"afab", "gpipe"}, {"1f1b", "1f1b"}}, "gpipe");
+  if (pp > 1) plan["schedule"] = schedule;
+  const std::string mode =
+      from.choice("parallelism.tp_mode",
+                  {{"ALL_REDUCE", ""}, {"REDUCE_SCATTER", "sp"}, {"all_reduce", ""}, {"reduce_scatter", "sp"}}, "");
+  plan["sequence_parallel"] = mode == "sp" && tp > 1;
   if (from.on("parallelism.tp_linear_async_communication") && tp > 1)
     from.note("parallelism.tp_linear_async_communication",
               "is ignored: no overlap of tensor-parallel messages is counted");
   plan["recompute"] = from.on("parallelism.recompute_layer") ? "full" : "none";
-  plan["zero"] = from.integer("optimizer.zero_stage", 0);
   if (!from.on("optimizer.accumulate_grad_in_fp32", true))
     from.note("optimizer.accumulate_grad_in_fp32", "is approximated: gradients are counted in fp32");
-  if (from.find("optimizer.clip_grad")) plan["clip_grad"] = from.number("optimizer.clip_grad", 0);
-  const std::string dtype = from.text("model.dtype");
-  plan["precision"] = dtype == "float16" ? "fp16" : dtype == "float32" ? "fp32" : "bf16";
+  plan["zero"] = from.integer("optimizer.zero_stage", 0);
+  if (const double norm = from.number("optimizer.clip_grad", -1); norm >= 0) plan["clip_grad"] = norm;
+  plan["precision"] = from.choice(
+      "model.dtype", {{"float16", "fp16"}, {"float32", "fp32"}, {"bfloat16", "bf16"}, {"double", "fp32"}},
+      "bf16");
   if (const double bucket = from.number("model.ddp_bucket_cap_mb", 25); bucket > 0 && bucket < 1e6)
     plan["bucket"] = fmt::format("{:.0f}B", bucket * 1024 * 1024);
   for (const char* key :  // the second, in releases of 2023
        {"optimizer.optimizer_factory.torch_adam_is_fused", "optimizer.torch_adam_is_fused"})
     if (from.find(key)) plan["fused_adam"] = from.on(key);
-  const std::string differs =
-      optimizer_note("optimizer.optimizer_factory.name", from.text("optimizer.optimizer_factory.name"));
-  if (!differs.empty() && from.find("optimizer.optimizer_factory.name"))
-    from.imported.notes.push_back(differs);
-  const std::int64_t micro = from.integer("tokens.micro_batch_size", 1, "/plan/micro_batch");
+  const std::string optimizer = from.text("optimizer.optimizer_factory.name");
+  if (!optimizer.empty()) note_optimizer("optimizer.optimizer_factory.name", optimizer, from.imported);
+  const std::int64_t micro = from.integer("tokens.micro_batch_size", 1, "/plan/micro_batch", 1);
   plan["micro_batch"] = micro;
-  plan["global_batch"] = micro * from.integer("tokens.batch_accumulation_per_replica", 1) * dp;
-  if (const std::int64_t seq = from.integer("tokens.sequence_length", 0, "/plan/seq"); seq > 0)
+  plan["global_batch"] = micro * from.integer("tokens.batch_accumulation_per_replica", 1, "", 1) * dp;
+  if (const std::int64_t seq = from.integer("tokens.sequence_length", 0, "/plan/seq", 1); seq > 0)
     plan["seq"] = seq;
   from.imported.model = model_of_nanotron(from, tp);
   from.ignore_unless(kIgnoredOfNanotron);

@@ -17,7 +17,7 @@ constexpr const char* kOfTrain = "train_module.";
 constexpr std::array kIgnoredOfOlmoCore = {
     CountedKey{"z_loss_multiplier", "null", "the further loss over the logits is not counted"},
     CountedKey{"float8_config.modules_to_ignore", "null",
-               "all linear layers but the output are counted in FP8"},
+               "all linear layers but the output are counted in FP8", "more time"},
     CountedKey{"float8_config.ao.force_recompute_fp8_weight_in_bwd", "false",
                "FP8 weights are counted as kept for backward"},
     CountedKey{"cp_config.head_stride", "1", "keys and values of all heads are counted as sent at once"},

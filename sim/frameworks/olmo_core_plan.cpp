@@ -22,7 +22,7 @@ class OlmoCore {
  public:
   OlmoCore(const PythonResult& found, const YamlText& yaml, const std::string& file,
            const ImportRequest& request)
-      : found_(found), experiment_(found.json), file_(file), request_(request), from_(yaml, file, request) {}
+      : found_(found), experiment_(found.json), file_(file), request_(request), from_(yaml, file, request, Typing::words) {}
 
   Imported read() {
     const auto& words = request_.shell.arguments;
@@ -62,19 +62,18 @@ class OlmoCore {
 
   // Both batch sizes are tokens: of a rank's microbatch, and of a step (data/data_loader.py).
   void batch() {
-    const std::int64_t longest = from_.integer("train_module.max_sequence_length", 0);
+    const std::int64_t longest = from_.integer("train_module.max_sequence_length", 0, "/plan/seq", 1);
     const Json* own = from_.find("dataset.sequence_length");
+    const bool is_open = own != nullptr && is_open_python(*own);
     const std::int64_t said =
-        own != nullptr && own->is_number_integer() ? from_.integer("dataset.sequence_length", 0) : longest;
+        is_open ? longest : from_.integer("dataset.sequence_length", longest, "/plan/seq", 1);
     seq_ = over("/plan/seq", std::max<std::int64_t>(1, said));
-    const std::int64_t tokens = from_.integer("train_module.rank_microbatch_size", 0);
+    const std::int64_t tokens = from_.integer("train_module.rank_microbatch_size", 0, "/plan/micro_batch", 1);
     plan_["seq"] = seq_;
     plan_["micro_batch"] = std::max<std::int64_t>(1, tokens / seq_);
-    if (tokens % seq_ != 0)
-      from_.note(
-          "train_module.rank_microbatch_size",
-          fmt::format("{} is no multiple of the sequence {}: whole sequences are counted", tokens, seq_));
-    const std::int64_t all = from_.integer("data_loader.global_batch_size", 0);
+    if (!from_.is_over("/plan/micro_batch")) require_sequences("train_module.rank_microbatch_size", tokens);
+    const std::int64_t all = from_.integer("data_loader.global_batch_size", 0, "/plan/global_batch", 1);
+    if (!from_.is_over("/plan/global_batch")) require_sequences("data_loader.global_batch_size", all);
     if (all > 0)
       plan_["global_batch"] = std::max<std::int64_t>(1, all / seq_);
     else
@@ -82,6 +81,17 @@ class OlmoCore {
     if (from_.on("dataset.generate_doc_lengths"))
       from_.note("dataset.generate_doc_lengths",
                  "is approximated: attention spans the whole sequence, not each document");
+  }
+
+  // Both train_module and data_loader refuse other numbers of tokens (train/train_module/transformer/
+  // train_module.py; data/data_loader.py, NumpyDataLoaderBase).
+  void require_sequences(const char* key, std::int64_t tokens) {
+    if (tokens % seq_ == 0) return;
+    const std::int64_t fewer = tokens / seq_ * seq_;
+    from_.violations.push_back(
+        {file_, from_.place(key), "must be a multiple of the sequence length, as OLMo-core requires",
+         fmt::format("{} tokens, sequences of {}", tokens, seq_),
+         fewer > 0 ? fmt::format("{} or {}", fewer, fewer + seq_) : std::to_string(seq_)});
   }
 
   void gpus() {
@@ -95,9 +105,7 @@ class OlmoCore {
 
   std::int64_t degree(const char* section) {
     const std::string path = fmt::format("{}{}.degree", kTrain, section);
-    const Json* value = from_.find(path);
-    if (value == nullptr || *value == -1) return 1;
-    return std::clamp<std::int64_t>(from_.integer(path, 1), 1, kMaxOlmoDegree);
+    return std::clamp<std::int64_t>(from_.set_integer(path).value_or(1), 1, kMaxOlmoDegree);
   }
 
   void degrees() {
@@ -178,9 +186,7 @@ class OlmoCore {
 
   // Experts are split over the ranks that shard (build_world_mesh).
   void experts(const std::string& data, std::int64_t shard) {
-    const Json* said = from_.find("train_module.ep_config.degree");
-    const std::int64_t degree =
-        said == nullptr || *said == -1 ? shard : from_.integer("train_module.ep_config.degree", 1);
+    const std::int64_t degree = from_.set_integer("train_module.ep_config.degree").value_or(shard);
     if (degree > 1) plan_["ep"] = std::min(degree, kMaxOlmoDegree);
     if (gpus_ == 0)
       from_.note("train_module.ep_config", "splits experts over the ranks that shard: pass --gpus, or --ep");
@@ -263,8 +269,8 @@ class OlmoCore {
 
   void blocks(std::int64_t interval) {
     const Json* count = from_.find("model.n_layers");
-    const std::int64_t layers =
-        count != nullptr && count->is_number_integer() ? from_.integer("model.n_layers", 0) : 0;
+    const bool is_open = count != nullptr && is_open_python(*count);
+    const std::int64_t layers = is_open ? 0 : from_.integer("model.n_layers", 0);
     const std::int64_t chunks = pp_ * plan_.value("vpp", std::int64_t{1});
     plan_["recompute_method"] = "block";
     plan_["recompute_num_layers"] =
@@ -344,9 +350,9 @@ class OlmoCore {
     const std::string bare = type.ends_with("Config") ? type.substr(0, type.size() - 6) : type;
     if (!is_adam) {
       const std::string name = bare.starts_with("SkipStep") ? bare.substr(8) : bare;
-      from_.imported.notes.push_back(optimizer_note(from_.place("train_module.optim"), name));
+      note_optimizer(from_.place("train_module.optim"), name, from_.imported);
     }
-    from_.ignore_unless("train_module.optim.dtype", "float32", "moments are counted in fp32");
+    from_.ignore_unless("train_module.optim.dtype", "float32", "moments are counted in fp32", kLessMemory);
   }
 
   void network() {
@@ -354,7 +360,8 @@ class OlmoCore {
                             "tie_word_embeddings", "block_mods"})
       from_.find(std::string("model.") + key);
     if (from_.is_over("/model")) return;
-    from_.ignore_unless("model.freeze_params", nullptr, "all parameters are counted as trained");
+    from_.ignore_unless("model.freeze_params", nullptr, "all parameters are counted as trained",
+                        "less memory, less time");
     from_.imported.model = olmo_core_network(experiment_.value("model", Json()), seq_, from_.imported.notes);
   }
 

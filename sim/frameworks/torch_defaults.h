@@ -10,6 +10,7 @@ inline constexpr const char* kUncompiled =
     "the kernel times of the profile are used, without a compiler's fusions";
 inline constexpr const char* kOffloadsAll =
     "moves parameters and gradients too: those are counted on the GPU";
+inline constexpr const char* kOffloadChanges = "less memory, more time";
 
 // Kernels of a network that transformers runs without a compiler: an operation each for norms, rotary
 // positions, activation and loss (modeling_llama.py). A note says so.

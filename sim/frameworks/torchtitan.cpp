@@ -60,6 +60,11 @@ class TorchtitanReader {
  private:
   void note(std::string text) { imported_.notes.push_back(std::move(text)); }
 
+  void ignore(const std::string& key, const std::string& counted, const std::string& changes) {
+    note(fmt::format("\"{}\" is ignored: {}", key, counted));
+    omit(imported_, key, counted, changes);
+  }
+
   JsonReader section(const char* name) {
     if (config_.has(name)) return config_.object(name);
     return JsonReader(Json::object(), config_.file(), std::string("/") + name);
@@ -108,14 +113,13 @@ class TorchtitanReader {
   }
 
   void optimizer(const JsonReader& from) {
-    const std::string differs = optimizer_note("\"optimizer/name\"", from.text_or("name", "AdamW"));
-    if (!differs.empty()) note(differs);
+    note_optimizer("\"optimizer/name\"", from.text_or("name", "AdamW"), imported_);
     static const std::map<std::string, bool> fuses = {
         {"fused", true}, {"foreach", false}, {"for-loop", false}};
     if (!from.choice_or("implementation", true, fuses) || !from.boolean_or("fused", true))
       plan_["fused_adam"] = false;
     if (from.boolean_or("early_step_in_backward", false))
-      note("\"optimizer/early_step_in_backward\" is ignored: all gradients are kept until the step");
+      ignore("optimizer/early_step_in_backward", "all gradients are kept until the step", kLessMemory);
   }
 
   // [float8], later [quantize.linear.float8].
@@ -286,6 +290,7 @@ class TorchtitanReader {
     if (from.boolean_or("enable_cpu_offload", false)) {
       plan_["offload"] = "optimizer";
       note(std::string("\"training/enable_cpu_offload\" ") + kOffloadsAll);
+      omit(imported_, "training/enable_cpu_offload", kOffloadsAll, kOffloadChanges);
     }
     plan_["clip_grad"] = from.number_or("max_norm", 1, 0, kMaxClipGrad);
     const bool is_narrow = from.choice_or("dtype", false, narrow);
@@ -321,10 +326,13 @@ class TorchtitanReader {
       if (mode == "full") plan_["recompute_early_stop"] = stops;
     }
     const std::string option = from.text_or("selective_ac_option", "2");
-    if (mode == "memory_budget")
+    if (mode == "memory_budget") {
       note(
           "activation checkpointing by memory_budget is modelled as none: the prediction has more memory and "
           "less time");
+      omit(imported_, "activation_checkpoint/mode memory_budget", "nothing is counted as recomputed",
+           "less memory, more time");
+    }
     if (mode != "selective") return;
     if (option == "op")
       plan_["recompute"] = "op";

@@ -148,7 +148,9 @@ struct Ignored {
   const char* key;
   const char* counted;
   const char* effect;
+  const char* changes = "";  // above 10 % of the answer (base/omitted_effect.h)
 };
+constexpr const char* kAnyChange = "less memory, more memory, less time, more time";
 constexpr const char* kCompiler =
     "the kernel times of the profile are used, without the compiler's own passes";
 constexpr const char* kConverted = "all linear layers but the output are counted as converted";
@@ -158,26 +160,27 @@ constexpr std::array kIgnored = {
     Ignored{"activation_checkpoint/per_op_sac_force_recompute_mm_shapes_by_fqns", R"(["moe.router.gate"])",
             "every second GEMM is recomputed, whatever its shape"},
     Ignored{"comm/mode", "\"default\"", "every rank is counted, and every message"},
-    Ignored{"compile/backend", "\"inductor\"", kCompiler},
-    Ignored{"compile/enable_passes", "false", kCompiler},
-    Ignored{"compile/graph_passes", "[]", kCompiler},
-    Ignored{"compile/joint_passes", "[]", kCompiler},
-    Ignored{"compile/passes", "[]", kCompiler},
-    Ignored{"compile/model_backend_override", "\"\"", kCompiler},
+    Ignored{"compile/backend", "\"inductor\"", kCompiler, kLessTime},
+    Ignored{"compile/enable_passes", "false", kCompiler, kLessTime},
+    Ignored{"compile/graph_passes", "[]", kCompiler, kLessTime},
+    Ignored{"compile/joint_passes", "[]", kCompiler, kLessTime},
+    Ignored{"compile/passes", "[]", kCompiler, kLessTime},
+    Ignored{"compile/model_backend_override", "\"\"", kCompiler, kLessTime},
     Ignored{"debug/batch_invariant", "false", kDeterministic},
     Ignored{"debug/detect_anomaly", "false",
-            "its checks of each kernel are not counted: the step is predicted too fast"},
+            "its checks of each kernel are not counted: the step is predicted too fast", kMoreTime},
     Ignored{"debug/deterministic", "false", kDeterministic},
     Ignored{"training/deterministic", "false", kDeterministic},
-    Ignored{"experimental/custom_import", "\"\"", kOwnCode},
-    Ignored{"experimental/custom_args_module", "\"\"", kOwnCode},
-    Ignored{"experimental/custom_model_path", "\"\"", kOwnCode},
-    Ignored{"job/custom_config_module", "\"\"", kOwnCode},
-    Ignored{"experimental/enable_compiled_autograd", "false", kCompiler},
-    Ignored{"parallelism/enable_compiled_autograd", "false", kCompiler},
+    Ignored{"experimental/custom_import", "\"\"", kOwnCode, kAnyChange},
+    Ignored{"experimental/custom_args_module", "\"\"", kOwnCode, kAnyChange},
+    Ignored{"experimental/custom_model_path", "\"\"", kOwnCode, kAnyChange},
+    Ignored{"job/custom_config_module", "\"\"", kOwnCode, kAnyChange},
+    Ignored{"experimental/enable_compiled_autograd", "false", kCompiler, kLessTime},
+    Ignored{"parallelism/enable_compiled_autograd", "false", kCompiler, kLessTime},
     Ignored{"parallelism/context_parallel_load_balancer", "\"headtail\"",
             "each rank is counted with an equal share of the causal attention"},
-    Ignored{"training/enable_loss_parallel", "true", "each rank computes the loss of its part of the logits"},
+    Ignored{"training/enable_loss_parallel", "true", "each rank computes the loss of its part of the logits",
+            kMoreMemory},
     Ignored{"float8/emulate", "false", "GEMMs are counted in FP8"},
     Ignored{"float8/force_recompute_fp8_weight_in_bwd", "false",
             "FP8 weights are counted as kept for backward"},
@@ -311,9 +314,13 @@ void note_ignored_of_torchtitan(const Json& config, Imported& imported) {
     const Json::json_pointer key(std::string("/") + each.key);
     if (!config.contains(key)) continue;
     const Json& value = config[key];
-    const bool is_empty = value.is_null() || value == "" || (value.is_array() && value.empty());
-    if (value != Json::parse(each.counted) && !is_empty)
-      imported.notes.push_back(fmt::format("\"{}\" is ignored: {}", each.key, each.effect));
+    const Json counted = Json::parse(each.counted);
+    const bool may_be_empty = counted.is_string() || counted.is_array();
+    const bool is_empty =
+        value.is_null() || (may_be_empty && (value == "" || (value.is_array() && value.empty())));
+    if (value == counted || is_empty) continue;
+    imported.notes.push_back(fmt::format("\"{}\" is ignored: {}", each.key, each.effect));
+    omit(imported, each.key, each.effect, each.changes);
   }
 }
 

@@ -1,6 +1,9 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -14,11 +17,7 @@ namespace rehearse {
 
 namespace {
 
-std::int64_t whole(const Json& section, const char* key, std::int64_t fallback) {
-  return section.is_object() && section.contains(key) && section[key].is_number_integer()
-             ? section[key].get<std::int64_t>()
-             : fallback;
-}
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
 
 // "qwen3" of a line "from torchtitan.models.qwen3 import model_registry"; "" where there is none.
 std::string imported_network(const std::string& text) {
@@ -56,9 +55,9 @@ constexpr std::array kSectionsOfRegistry = {"training",   "parallelism",  "compi
 // A registry of torchtitan as sections and keys of its TOML files, and the settings that these lack.
 class Registry {
  public:
-  Registry(const Json& config, std::string network, const std::string& file)
-      : config_(config), network_(std::move(network)), file_(file) {
-    counts_tokens_ = has_token_budget(config.value("training", Json::object()));
+  Registry(const PythonResult& found, std::string network, const std::string& file)
+      : config_(found.json), lines_(found.lines), network_(std::move(network)), file_(file) {
+    counts_tokens_ = has_token_budget(config_.value("training", Json::object()));
   }
 
   Json sections() {
@@ -72,6 +71,7 @@ class Registry {
     overlap();
     optimizer();
     others();
+    if (!violations_.empty()) throw InputError(std::move(violations_));
     return sections_;
   }
 
@@ -83,6 +83,7 @@ class Registry {
   }
 
   std::vector<std::string> notes;
+  std::vector<OmittedEffect> omitted;
 
  private:
   // torchtitan/config/configs.py since June 2026: tokens in place of sequences.
@@ -91,8 +92,29 @@ class Registry {
            training.contains("num_tokens_per_microbatch_per_dp_rank");
   }
 
-  void ignore(const std::string& setting, const std::string& effect) {
+  void ignore(const std::string& setting, const std::string& effect, const std::string& changes = "") {
     notes.push_back(fmt::format("{} is ignored: {}", setting, effect));
+    if (!changes.empty()) omitted.push_back({setting, effect, changes_of(changes)});
+  }
+
+  // The dataclasses of torchtitan convert nothing: 16384 / 2 is a float of Python, with which a run fails.
+  std::int64_t whole(const Json& section, const char* name, const char* key, std::int64_t fallback,
+                     std::int64_t least = 1) {
+    if (!section.is_object() || !section.contains(key)) return fallback;
+    const Json& value = section[key];
+    const std::string path = std::string(name) + "." + key;
+    if (is_open_python(value)) open(path, value);
+    const bool is_whole = value.is_number_integer() && value >= least && value <= kMaxTokens;
+    if (is_whole) return value.get<std::int64_t>();
+    const double number = value.is_number() ? std::floor(value.get<double>()) : std::nan("");
+    const auto line = lines_.find("/" + std::string(name) + "/" + key);
+    violations_.push_back({file_, line == lines_.end() ? path : fmt::format("line {}: {}", line->second, path),
+                           fmt::format("must be an integer from {} to {}", least, kMaxTokens),
+                           "found " + value.dump().substr(0, 200),
+                           number >= static_cast<double>(least) && number < static_cast<double>(kMaxTokens)
+                               ? fmt::format("{:.0f}", number)
+                               : ""});
+    return fallback;
   }
 
   // Trainers of experiments run other passes over the same network; some choose the sharding themselves.
@@ -118,19 +140,19 @@ class Registry {
              "each rank is counted with an equal share of the causal attention");
     parallelism.erase("spmd_backend");  // how tensors name their sharding
     if (!counts_tokens_) return;
-    const std::int64_t seq = std::max<std::int64_t>(1, whole(training, "max_context_length", 2048));
+    const auto tokens = [&](const char* key, std::int64_t fallback) {
+      return whole(training, "training", key, fallback);
+    };
+    const std::int64_t seq = tokens("max_context_length", 2048);
     const std::int64_t micro =
-        std::max<std::int64_t>(1, whole(training, "num_tokens_per_microbatch_per_dp_rank", 16384) / seq);
-    const bool is_pipelined = whole(parallelism, "pipeline_parallel_degree", 1) > 1;
-    for (const char* key :
-         {"max_context_length", "num_tokens_per_microbatch_per_dp_rank", "num_tokens_per_train_step"})
-      if (training.contains(key) && is_open_python(training[key]))
-        open(std::string("training.") + key, training[key]);
+        std::max<std::int64_t>(1, tokens("num_tokens_per_microbatch_per_dp_rank", 16384) / seq);
+    const std::int64_t parts = whole(parallelism, "parallelism", "num_pp_microbatches", 1);
+    const bool is_pipelined = whole(parallelism, "parallelism", "pipeline_parallel_degree", 1) > 1;
     training["seq_len"] = seq;
-    training["local_batch_size"] = micro * (is_pipelined ? whole(parallelism, "num_pp_microbatches", 1) : 1);
+    training["local_batch_size"] = micro * (is_pipelined ? std::min(parts, kMaxTokens / micro) : 1);
     if (is_pipelined) parallelism["pipeline_parallel_microbatch_size"] = micro;
-    if (const std::int64_t step = whole(training, "num_tokens_per_train_step", -1); step > 0)
-      training["global_batch_size"] = step / seq;
+    const std::int64_t step = whole(training, "training", "num_tokens_per_train_step", -1, -1);
+    if (step > 0) training["global_batch_size"] = step / seq;
     graphs_ = !is_pipelined && training.value("disable_cuda_graphs", Json(false)) != true;
     for (const char* key : {"max_context_length", "num_tokens_per_microbatch_per_dp_rank",
                             "num_tokens_per_train_step", "disable_cuda_graphs"})
@@ -188,7 +210,7 @@ class Registry {
       } else if (name.starts_with("MXFP8Grouped")) {
         model["converters"].push_back("quantize.grouped_mm.mx");
       } else if (name.starts_with("LoRA")) {
-        ignore("converter " + name, "all parameters are counted as trained");
+        ignore("converter " + name, "all parameters are counted as trained", "less memory, less time");
       } else {
         ignore("converter " + (name.empty() ? each.dump().substr(0, 60) : name),
                "the GEMMs keep the precision that they have without it");
@@ -229,6 +251,9 @@ class Registry {
     if (has("ActivationCheckpointConfig")) {
       for (const auto& [key, value] : policy.items())
         if (key != kPythonMadeBy && !value.is_null()) section[key] = value;
+      select_by_op(section);
+    } else if (!is_said && !counts_tokens_) {
+      select_by_op(section);
     } else if (is_said && policy.is_null()) {
       section["mode"] = "none";
     } else if (has("FullAC") || has("MemoryBudgetAC")) {
@@ -238,6 +263,18 @@ class Registry {
     } else if (is_said) {
       open("activation_checkpoint", made.empty() ? policy : Json(made));
     }
+  }
+
+  // mode "selective" recomputes every second layer up to v0.2.2, and operations since 23 March 2026, which
+  // removed selective_ac_option (torchtitan 114151ad4; c5d93d109 of 15 June replaced the class).
+  void select_by_op(Json& section) {
+    if (section.value("mode", Json("selective")) != "selective" || section.contains("selective_ac_option"))
+      return;
+    section["selective_ac_option"] = "op";
+    notes.emplace_back(
+        "activation_checkpoint selective names no option: recompute by operation is assumed, as of torchtitan "
+        "since 23 March 2026; before, every second layer is recomputed: pass selective_ac_option=\"2\" in the "
+        "file");
   }
 
   void overlap() {
@@ -266,7 +303,7 @@ class Registry {
     section.erase("param_groups");
     section.erase("0");  // the learning rate
     if (section.value("implementation", Json()) == "fused_opt_states_bf16") {
-      ignore("optimizer.implementation fused_opt_states_bf16", "moments are counted in fp32");
+      ignore("optimizer.implementation fused_opt_states_bf16", "moments are counted in fp32", kLessMemory);
       section["implementation"] = "fused";
     }
   }
@@ -282,7 +319,8 @@ class Registry {
       if (free.contains(key) || read.contains(key) || value.is_null()) continue;
       const std::string made = made_by(value);
       if (key == "loss" && made != "CrossEntropyLoss.Config")
-        ignore("loss " + made, "the logits of all tokens are counted at once, which takes more memory");
+        ignore("loss " + made, "the logits of all tokens are counted at once, which takes more memory",
+               kLessMemory);
       else if (key == "override" && value.is_object())
         ignore("override " + value.value("imports", Json()).dump().substr(0, 200),
                "the kernels of the profile are counted");
@@ -294,9 +332,11 @@ class Registry {
   }
 
   const Json& config_;
+  const std::map<std::string, int>& lines_;  // by pointer
   std::string network_;
   const std::string& file_;
   Json sections_ = Json::object();
+  std::vector<Violation> violations_;
   bool counts_tokens_ = false, graphs_ = false, sequence_parallel_ = true;
 };
 
@@ -305,7 +345,7 @@ class Registry {
 Imported import_torchtitan_python(const std::string& text, const std::string& file,
                                   const ImportRequest& request, std::int64_t layers) {
   const PythonResult found = python_configuration(text, file, request);
-  Registry registry(found.json, network_of(text, file, request), file);
+  Registry registry(found, network_of(text, file, request), file);
   Json sections = registry.sections();
   std::vector<std::string> notes = found.notes, dropped;
   notes.insert(notes.end(), registry.notes.begin(), registry.notes.end());
@@ -313,7 +353,7 @@ Imported import_torchtitan_python(const std::string& text, const std::string& fi
   for (auto& [section, table] : sections.items()) {
     Json kept = Json::object();
     for (const auto& [key, value] : table.items())
-      if (is_torchtitan_key(section, key) && !value.is_null())
+      if (is_torchtitan_key(section, key))
         kept[key] = value;
       else if (!is_torchtitan_free(section, key) && !value.is_null())
         dropped.push_back(section + "." + key);
@@ -323,6 +363,7 @@ Imported import_torchtitan_python(const std::string& text, const std::string& fi
     notes.push_back(fmt::format("keys that are not read, with unknown effect: {}", join(dropped)));
   Imported imported = import_torchtitan_json(JsonReader(sections, file), request.gpus, layers, request.over);
   registry.add_to(imported.scenario["plan"]);
+  imported.omitted.insert(imported.omitted.begin(), registry.omitted.begin(), registry.omitted.end());
   imported.notes.insert(imported.notes.begin(), notes.begin(), notes.end());
   return imported;
 }

@@ -11,61 +11,11 @@
 #include "frameworks/optimizer_note.h"
 #include "frameworks/plan_yaml.h"
 #include "frameworks/torch_defaults.h"
+#include "frameworks/trainer_keys.h"
 
 namespace rehearse {
 
 namespace {
-
-constexpr const char* kOneModel = "one pass of one model is counted";
-constexpr const char* kAllTrained = "all parameters are counted as trained";
-constexpr const char* kWideWeights = "weights are counted unquantized";
-constexpr const char* kOwnKernels = "the kernels of the profile are counted";
-
-// transformers/training_args.py, LLaMA-Factory's hparams and axolotl's configuration reference, with the
-// values that are counted.
-constexpr std::array kIgnoredOfTrainers = {
-    CountedKey{"rl", "null", kOneModel},
-    CountedKey{"beta", "null", kOneModel},  // TRL: of preferences and of reinforcement learning
-    CountedKey{"reward_funcs", "null", kOneModel},
-    CountedKey{"padding_free", "false", "every sequence has its full length"},
-    CountedKey{"reward_model", "false", kOneModel},
-    CountedKey{"qat", "null", "no fake quantization is counted"},
-    CountedKey{"load_in_4bit", "false", kWideWeights},
-    CountedKey{"load_in_8bit", "false", kWideWeights},
-    CountedKey{"gptq", "false", kWideWeights},
-    CountedKey{"quantization_bit", "null", kWideWeights},
-    CountedKey{"use_unsloth", "false", kOwnKernels},
-    CountedKey{"use_kernels", "false", kOwnKernels},
-    CountedKey{"use_scattermoe", "false", kOwnKernels},
-    CountedKey{"use_sonicmoe", "false", kOwnKernels},
-    CountedKey{"lora_mlp_kernel", "false", kOwnKernels},
-    CountedKey{"lora_qkv_kernel", "false", kOwnKernels},
-    CountedKey{"lora_o_kernel", "false", kOwnKernels},
-    CountedKey{"flash_attn_cross_entropy", "false", kOwnKernels},
-    CountedKey{"flash_attn_rms_norm", "false", kOwnKernels},
-    CountedKey{"flash_attn_fuse_mlp", "false", kOwnKernels},
-    CountedKey{"cut_cross_entropy", "false", "the logits of all tokens are counted at once: more memory"},
-    CountedKey{"torch_compile", "false", kUncompiled},
-    CountedKey{"resize_token_embeddings_to_32x", "false", "the vocabulary of --model is counted"},
-    CountedKey{"unfrozen_parameters", "null", kAllTrained},
-    CountedKey{"freeze_trainable_layers", "null", kAllTrained},
-    CountedKey{"freeze_trainable_modules", "null", kAllTrained},
-    CountedKey{"freeze_language_model", "false", "the language model is counted as trained"},
-    CountedKey{"train_mm_proj_only", "false", "the language model is counted as trained"},
-    CountedKey{"use_galore", "false", "the state of Adam is counted"},
-    CountedKey{"use_apollo", "false", "the state of Adam is counted"},
-    CountedKey{"use_badam", "false", "the state of Adam is counted"},
-    CountedKey{"use_adam_mini", "false", "the state of Adam is counted"},
-    CountedKey{"use_muon", "false", "the state and step of Adam are counted"},
-    CountedKey{"mixture_of_depths", "null", "every layer is counted for every token"},
-    CountedKey{"neftune_noise_alpha", "null", "no noise on the embedding is counted"},
-    CountedKey{"auto_find_batch_size", "false", "the microbatch of the file is counted"},
-    CountedKey{"ddp_find_unused_parameters", "false", "no search for unused parameters is counted"},
-    CountedKey{"activation_offloading", "false", "activations are counted on the GPU"},
-    CountedKey{"tiled_mlp", "false", "the MLP is counted for the whole sequence at once"},
-    CountedKey{"group_by_length", "false", "every sequence has its full length"},
-    CountedKey{"relora", "false", kAllTrained},
-    CountedKey{"fp8", "false", "GEMMs are counted in the precision of bf16 and fp16"}};
 
 // Words of the key "fsdp": a list, or a text with blanks.
 std::string words_of_fsdp(PlanYaml& from) {
@@ -95,25 +45,28 @@ void add_strategy(PlanYaml& from, Json& plan) {
     from.imported.notes.emplace_back("fsdp shards within a node: pass --zero-shard, the GPUs of a node");
   if (words.find("OFFLOAD") != std::string::npos) {
     plan["offload"] = "optimizer";
-    from.note("fsdp", std::string("offload ") + kOffloadsAll);
+    from.note("fsdp", std::string("offload ") + kOffloadsAll, kOffloadChanges);
   }
 }
 
 void add_fsdp_of_trainer(PlanYaml& from, Json& plan) {
   add_strategy(from, plan);
-  std::int64_t version = from.integer("fsdp_version", 1);
-  for (const char* key : {"fsdp_config.version", "fsdp_config.fsdp_version"})
-    version = std::max(version, from.integer(key, 1));
+  std::int64_t version = 1;
+  for (const char* key : {"fsdp_version", "fsdp_config.version", "fsdp_config.fsdp_version"})
+    version = std::max(version, from.integer(key, 1, "", 1));
   const bool is_split = plan.contains("tp") || plan.contains("cp") || plan.contains("zero_shard");
   if (plan["zero"] != 0 && version < 2 && !is_split) plan["framework"] = "fsdp1";
   for (const std::string before : {"fsdp_config.", "fsdp_config.fsdp_"}) {  // of transformers, and of axolotl
-    const Json* reshard = from.find(before + "reshard_after_forward");
-    if (reshard != nullptr &&
-        in_upper_case(reshard->is_string() ? reshard->get<std::string>() : reshard->dump()) == "FALSE")
-      plan["zero"] = 2;
+    // Of FSDP2 a switch, of FSDP1 a strategy.
+    const std::string reshard =
+        from.choice(before + "reshard_after_forward",
+                    {{"true", ""}, {"True", ""}, {"false", "2"}, {"False", "2"}, {"FULL_SHARD", ""},
+                     {"SHARD_GRAD_OP", "2"}, {"HYBRID_SHARD", ""}, {"NO_SHARD", "0"}},
+                    "");
+    if (!reshard.empty()) plan["zero"] = std::stoi(reshard);
     if (from.on(before + "offload_params")) {
       plan["offload"] = "optimizer";
-      from.note(before + "offload_params", kOffloadsAll);
+      from.note(before + "offload_params", kOffloadsAll, kOffloadChanges);
     }
     if (in_upper_case(from.text(before + "backward_prefetch")) == "NO_PREFETCH") plan["prefetch"] = 0;
     from.ignore_unless(ignored_of_fsdp(), before);
@@ -130,6 +83,7 @@ void add_deepspeed(PlanYaml& from, const std::string& settings, const std::strin
   Imported sharding = import_deepspeed(JsonReader::of_text(given->second, settings), request.gpus);
   plan = sharding.scenario["plan"];
   for (std::string& note : sharding.notes) from.imported.notes.push_back(std::move(note));
+  for (OmittedEffect& effect : sharding.omitted) from.imported.omitted.push_back(std::move(effect));
 }
 
 // Adds Liger's kernels; --enable_liger_kernel of transformers turns on all of them.
@@ -162,22 +116,23 @@ void add_optimizer(PlanYaml& from, bool is_factory, Json& plan) {
     const std::string name = from.text(key);
     if (name.empty()) continue;
     plan["fused_adam"] = name.find("fused") != std::string::npos;
-    const std::string differs = adam.contains(name) ? "" : optimizer_note(from.place(key), name);
-    if (!differs.empty()) from.imported.notes.push_back(differs);
+    if (!adam.contains(name)) note_optimizer(from.place(key), name, from.imported);
   }
   // transformers' default of 1 holds for both programs, and for DeepSpeed's "auto".
   if (!plan.contains("clip_grad") || from.find("max_grad_norm"))
     plan["clip_grad"] = from.number("max_grad_norm", 1);
   if (const std::string stage = from.text("stage");
       is_factory && !stage.empty() && stage != "sft" && stage != "pt")
-    from.note("stage", stage + " is ignored: " + kOneModel);
+    from.note("stage", stage + " is ignored: " + kOneModel, "more memory, more time");
   for (const char* key : {"finetuning_type", "adapter"})
     if (const std::string method = from.text(key); !method.empty() && method != "full")
-      from.note(key, method + " is ignored: " + kAllTrained);
-  if (is_factory && !from.find("finetuning_type"))
+      from.note(key, method + " is ignored: " + kAllTrained, kFewTrained);
+  if (is_factory && !from.find("finetuning_type")) {
     from.imported.notes.emplace_back(
         "finetuning_type is not given: LLaMA-Factory's default is lora, but all parameters are counted as "
         "trained");
+    omit(from.imported, "finetuning_type lora by default", kAllTrained, kFewTrained);
+  }
 }
 
 // The type in which TRL loads weights (trl/trainer/model_config.py, dtype): float32 by default.
@@ -199,11 +154,17 @@ void add_frozen(PlanYaml& from, bool is_factory, Json& plan) {
   if (from.on("freeze_multi_modal_projector", is_factory) || all) plan["freeze_projector"] = true;
 }
 
+// true, false, and axolotl's auto and full.
+std::string switch_word(PlanYaml& from, const char* key) {
+  return from.choice(
+      key, {{"true", "true"}, {"false", "false"}, {"auto", "auto"}, {"full", "true"}}, "");
+}
+
 // bf16 by default: trl/trainer/base_config.py, and axolotl's schema, whose "auto" takes it on GPUs that have
 // it. LLaMA-Factory keeps transformers' fp32.
 std::string default_of_bf16(PlanYaml& from, bool is_axolotl, bool is_factory, const std::string& half) {
   const bool is_said = from.find("bf16") || half == "true" || from.on("bfloat16") || from.on("float16");
-  if (is_said || is_factory) return from.text("bf16");
+  if (is_said || is_factory) return switch_word(from, "bf16");
   if (!from.is_over("/plan/precision"))
     from.imported.notes.push_back(fmt::format("bf16 is not given: the default of {}, bf16, is counted",
                                               is_axolotl ? "axolotl" : "TRL"));
@@ -211,7 +172,7 @@ std::string default_of_bf16(PlanYaml& from, bool is_axolotl, bool is_factory, co
 }
 
 void add_precision_of_trainer(PlanYaml& from, bool is_axolotl, bool is_factory, Json& plan) {
-  const std::string half = from.text("fp16"), loaded = type_of_weights(from);
+  const std::string half = switch_word(from, "fp16"), loaded = type_of_weights(from);
   const std::string wide = default_of_bf16(from, is_axolotl, is_factory, half);
   const bool mixed = wide == "true" || half == "true";
   const bool pure = from.on("pure_bf16") || from.on("bfloat16") || from.on("float16") ||
@@ -247,7 +208,8 @@ void add_recompute(PlanYaml& from, bool is_axolotl, bool is_factory, Json& plan)
     from.imported.notes.emplace_back(
         "gradient_checkpointing is not given: the default of TRL, true, is counted");
   if (!checkpointing.empty() && checkpointing != "false" && checkpointing != "true")
-    from.note("gradient_checkpointing", checkpointing + " is approximated: inputs of layers stay on the GPU");
+    from.note("gradient_checkpointing", checkpointing + " is approximated: inputs of layers stay on the GPU",
+              "less memory, more time");
   plan["recompute"] = again || by_fsdp ? "full" : "none";
   const bool reentrant =
       from.on("gradient_checkpointing_kwargs.use_reentrant", true) && from.on("use_reentrant_gc", true);
@@ -262,11 +224,10 @@ std::int64_t default_length(bool is_axolotl, bool is_factory) {
 
 void add_batch_of_trainer(PlanYaml& from, bool is_axolotl, bool is_factory, Json& plan) {
   const char* const batch = is_axolotl ? "micro_batch_size" : "per_device_train_batch_size";
-  plan["micro_batch"] =
-      std::max<std::int64_t>(1, from.integer(batch, is_axolotl ? 1 : 8, "/plan/micro_batch"));
-  from.imported.accumulation = std::max<std::int64_t>(1, from.integer("gradient_accumulation_steps", 1));
+  plan["micro_batch"] = from.integer(batch, is_axolotl ? 1 : 8, "/plan/micro_batch", 1);
+  from.imported.accumulation = from.integer("gradient_accumulation_steps", 1, "", 1);
   for (const char* key : {"cutoff_len", "sequence_len", "max_seq_length", "max_length"})
-    if (const std::int64_t seq = from.integer(key, 0, "/plan/seq"); seq > 0) plan["seq"] = seq;
+    if (const std::int64_t seq = from.integer(key, 0, "/plan/seq", 1); seq > 0) plan["seq"] = seq;
   if (!plan.contains("seq") && !from.is_over("/plan/seq")) {
     plan["seq"] = default_length(is_axolotl, is_factory);
     from.imported.notes.push_back(
@@ -275,8 +236,9 @@ void add_batch_of_trainer(PlanYaml& from, bool is_axolotl, bool is_factory, Json
   }
   bool full = from.on("pad_to_sequence_len");
   for (const char* key : {"packing", "sample_packing", "neat_packing"}) {
-    full = full || from.on(key);
-    if (from.on(key)) from.note(key, "is approximated: attention spans the whole sequence, not each sample");
+    const bool packs = from.on(key);
+    full = full || packs;
+    if (packs) from.note(key, "is approximated: attention spans the whole sequence, not each sample");
   }
   if (!full)
     from.imported.notes.emplace_back(
@@ -291,41 +253,12 @@ void add_degrees(PlanYaml& from, Json& plan) {
                                                          {"sequence_parallel_degree", "cp"},
                                                          {"expert_parallel_size", "ep"}};
   for (const auto& [key, field] : degrees)
-    if (const std::int64_t degree = from.integer(key, 1); degree > 1) plan[field] = degree;
-  const std::int64_t copies = from.integer("dp_replicate_size", 1);
+    if (const std::int64_t degree = from.integer(key, 1, "", 1); degree > 1) plan[field] = degree;
+  const std::int64_t copies = from.integer("dp_replicate_size", 1, "", 1);
   // accelerate's mesh dp_shard_cp
-  const std::int64_t shard = std::min<std::int64_t>(from.integer("dp_shard_size", 1), 1 << 20) *
-                             std::min<std::int64_t>(from.integer("context_parallel_size", 1), 1 << 20);
+  const std::int64_t shard = std::min<std::int64_t>(from.integer("dp_shard_size", 1, "", 1), 1 << 20) *
+                             std::min<std::int64_t>(from.integer("context_parallel_size", 1, "", 1), 1 << 20);
   if (copies > 1 && shard > 1) plan["zero_shard"] = shard;
-}
-
-const std::set<std::string>& free_of_trainers() {
-  static const std::set<std::string> keys = [] {
-    std::set<std::string> all = keys_of(
-        "adam_beta1 adam_beta2 adam_eps adam_epsilon bf16_full_eval chat_template compute_accuracy "
-        "dataloader_num_workers dataloader_pin_memory dataset dataset_dir dataset_prepared_path datasets "
-        "ddp_timeout debug default_system do_eval do_predict do_train early_stopping_patience eot_tokens "
-        "eval_batch_size eval_dataset eval_sample_packing eval_steps eval_strategy eval_table_size "
-        "evals_per_epoch evaluation_strategy export_dir flash_attention fsdp_final_state_dict_type "
-        "hf_use_auth_token hub_model_id hub_strategy include_num_input_tokens_seen learning_rate "
-        "load_best_model_at_end logging_dir logging_steps logging_strategy lora_alpha lora_dropout "
-        "lora_fan_in_fan_out lora_model_dir lora_modules_to_save lora_r lora_rank lora_target "
-        "lora_target_linear lora_target_modules loss_watchdog_patience loss_watchdog_threshold "
-        "lr_scheduler lr_scheduler_kwargs lr_scheduler_type max_new_tokens max_samples max_steps "
-        "metric_for_best_model min_sample_len model_type num_epochs num_train_epochs output_dir "
-        "overwrite_cache overwrite_output_dir per_device_eval_batch_size plot_loss predict_with_generate "
-        "preprocessing_num_workers processor_type push_dataset_to_hub push_to_hub remove_unused_columns "
-        "report_to resume_from_checkpoint run_name save_only_model save_safetensors save_steps "
-        "save_strategy save_total_limit saves_per_epoch seed shuffle shuffle_merged_datasets "
-        "skip_prepare_dataset special_tokens strict template tokenized_path tokenizer_legacy "
-        "tokenizer_type tokenizer_use_fast tokens torchdistx_path train_on_inputs trust_remote_code "
-        "model_revision dataset_name dataset_config dataset_num_proc log_level eos_token "
-        "use_tensorboard val_set_size val_size wandb_entity wandb_log_model wandb_name wandb_project "
-        "wandb_run_id wandb_watch warmup_ratio warmup_steps weight_decay xformers_attention");
-    for (const char* before : {"fsdp_config.", "fsdp_config.fsdp_"}) all.merge(free_of_fsdp(before));
-    return all;
-  }();
-  return keys;
 }
 
 }  // namespace
@@ -339,9 +272,13 @@ bool is_trainer(const Json& yaml) {
 }
 
 Imported import_trainer(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
-  PlanYaml from(yaml, file, request);
   const bool is_axolotl = yaml.json.contains("base_model");
   const bool is_factory = yaml.json.contains("finetuning_type") || yaml.json.contains("template");
+  // axolotl/utils/schemas/config.py; HfArgumentParser.parse_dict; trl/scripts/utils.py, TrlParser.
+  PlanYaml from(yaml, file, request,
+                is_axolotl   ? Typing::lax
+                : is_factory ? Typing::strict
+                             : Typing::words);
   for (const char* key : {"tensor_model_parallel_size", "pipeline_model_parallel_size"})
     if (yaml.json.contains(key))
       throw InputError(
@@ -363,7 +300,7 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
   add_kernels_of_trainer(from, is_factory, plan);
   add_optimizer(from, is_factory, plan);
   add_frozen(from, is_factory, plan);
-  from.ignore_unless(kIgnoredOfTrainers);
+  from.ignore_unless(ignored_of_trainers());
   if (!is_axolotl && settings.empty() && plan["zero"] == 0 && !from.is_over("/plan/zero"))
     from.imported.notes.emplace_back(
         "the file states no sharding, which a file of Accelerate may: every GPU is counted with the whole "
@@ -374,24 +311,6 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
   from.write_gpus(0);
   from.imported.scenario["plan"] = plan;
   return from.finish(free_of_trainers());
-}
-
-std::string unread_program(const Json& yaml) {
-  struct Sign {
-    const char* key;
-    const char* program;
-  };
-  static constexpr std::array kSigns = {Sign{"max_duration", "OLMo"},
-                                        Sign{"pipe-parallel-size", "GPT-NeoX"},
-                                        Sign{"pipe_parallel_size", "GPT-NeoX"},
-                                        Sign{"model-parallel-size", "GPT-NeoX"},
-                                        Sign{"student_overrides", "MaxText's distillation"},
-                                        Sign{"recipe", "NeMo-Automodel or torchtune"},
-                                        Sign{"_component_", "torchtune"}};
-  if (!yaml.is_object()) return "";
-  for (const Sign& sign : kSigns)
-    if (yaml.contains(sign.key)) return sign.program;
-  return "";
 }
 
 }  // namespace rehearse

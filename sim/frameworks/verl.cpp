@@ -19,35 +19,36 @@ namespace {
 
 constexpr const char* kActor = "actor_rollout_ref.actor";
 
-std::int64_t positive(PlanYaml& from, const std::string& path, std::int64_t fallback) {
-  return std::max<std::int64_t>(1, from.integer(path, fallback));
+std::int64_t positive(PlanYaml& from, const std::string& path, std::int64_t fallback,
+                      const std::string& pointer = "") {
+  return from.integer(path, fallback, pointer, 1);
 }
 
 // Keys of the trainer's update, verl b178a3cd (verl/workers/config/), with the values that are counted.
 constexpr const char* kEntropy =
     "the entropy over the logits is not counted: the step is predicted too fast, with too little memory";
 constexpr std::array kIgnoredOfActor = {
-    CountedKey{"calculate_entropy", "false", kEntropy}, CountedKey{"entropy_coeff", "0", kEntropy},
-    CountedKey{"use_prefix_grouper", "false", "each sample is counted with its own prompt"},
+    CountedKey{"calculate_entropy", "false", kEntropy, "more memory, more time"}, CountedKey{"entropy_coeff", "0", kEntropy, "more memory, more time"},
+    CountedKey{"use_prefix_grouper", "false", "each sample is counted with its own prompt", "less time"},
     CountedKey{"calculate_sum_pi_squared", "false", "the further sum over the logits is not counted"},
     CountedKey{"router_replay.mode", "\"disabled\"", "experts are counted as routed anew"}};
 constexpr std::array kIgnoredOfModel = {
-    CountedKey{"enable_activation_offload", "false", "activations are counted on the GPU"},
-    CountedKey{"use_liger", "false", "its fused kernels are not counted: too slow, with too much memory"},
+    CountedKey{"enable_activation_offload", "false", "activations are counted on the GPU", "less memory, more time"},
+    CountedKey{"use_liger", "false", "its fused kernels are not counted: too slow, with too much memory", "less memory, less time"},
     CountedKey{"use_fused_kernels", "false",
-               "logits and loss are counted without its fused kernels: more memory"},
-    CountedKey{"tiled_mlp.enabled", "false", "the MLP is counted for the whole sequence at once"},
+               "logits and loss are counted without its fused kernels: more memory", "less memory, less time"},
+    CountedKey{"tiled_mlp.enabled", "false", "the MLP is counted for the whole sequence at once", "less memory, more time"},
     CountedKey{"mtp.enable", "false", "no multi-token prediction layer is counted"},
-    CountedKey{"lora_rank", "0", "all parameters are counted as trained"},
+    CountedKey{"lora_rank", "0", "all parameters are counted as trained", "less memory, less time"},
     CountedKey{"override_config", "{}", "the network that --model names is counted"},
-    CountedKey{"use_remove_padding", "false", "every sequence has its full length, so that none is shorter"}};
+    CountedKey{"use_remove_padding", "false", "every sequence has its full length, so that none is shorter", "less time"}};
 constexpr std::array kIgnoredOfFsdpEngine = {
-    CountedKey{"model_dtype", "\"fp32\"", "shards and optimizer state are counted in fp32"},
+    CountedKey{"model_dtype", "\"fp32\"", "shards and optimizer state are counted in fp32", "less memory"},
     CountedKey{"full_determinism", "false", "kernels are counted without it: too fast"}};
 constexpr std::array kIgnoredOfMegatronOptimizer = {
-    CountedKey{"optimizer", "\"adam\"", "the state and step of Adam are counted"},
+    CountedKey{"optimizer", "\"adam\"", "the state and step of Adam are counted", "less memory, more memory, less time, more time"},
     CountedKey{"override_optimizer_config.use_precision_aware_optimizer", "false",
-               "state is counted in fp32"},
+               "state is counted in fp32", "less memory"},
     CountedKey{"override_optimizer_config.overlap_cpu_optimizer_d2h_h2d", "false",
                "copies are counted as the offload has them"}};
 
@@ -127,7 +128,7 @@ void add_megatron_optimizer(PlanYaml& from, const std::string& optimizer, Json& 
   const std::string others = optimizer + ".override_optimizer_config";
   if (from.on(others + ".optimizer_cpu_offload")) {
     plan["offload"] = "optimizer";
-    if (const Json* part = from.find(others + ".optimizer_offload_fraction"); part != nullptr && *part != 1)
+    if (from.number(others + ".optimizer_offload_fraction", 1) != 1)
       from.note(others + ".optimizer_offload_fraction",
                 "is approximated: all of the state is counted on the host");
   }
@@ -152,13 +153,10 @@ void add_fsdp(PlanYaml& from, const std::string& engine, const std::string& ulys
   plan["fused_adam"] = false;
   from.ignore_unless(kIgnoredOfFsdpEngine, engine + ".");
   from.ignore_unless(ignored_of_fsdp(), engine + ".");
-  const Json* size = from.find(engine + ".fsdp_size");
-  if (size != nullptr && *size != -1) {
-    const std::int64_t shard = from.integer(engine + ".fsdp_size", 0);
-    if (shard > 0 && shard < gpus) plan["zero_shard"] = shard;
-  }
+  const std::int64_t shard = from.set_integer(engine + ".fsdp_size").value_or(0);
+  if (shard > 0 && shard < gpus) plan["zero_shard"] = shard;
   const std::string degrees = from.find(ulysses) ? ulysses : engine + ".ulysses_sequence_parallel_size";
-  if (const std::int64_t degree = from.integer(degrees, 1); degree > 1) {
+  if (const std::int64_t degree = positive(from, degrees, 1); degree > 1) {
     plan["cp"] = degree;
     plan["cp_comm_type"] = "a2a";
   }
@@ -166,8 +164,7 @@ void add_fsdp(PlanYaml& from, const std::string& engine, const std::string& ulys
 
 void add_fsdp_optimizer(PlanYaml& from, const std::string& optimizer) {
   const std::string name = from.text(optimizer + ".optimizer");
-  const std::string differs = name.empty() ? "" : optimizer_note(from.place(optimizer + ".optimizer"), name);
-  if (!differs.empty()) from.imported.notes.push_back(differs);
+  if (!name.empty()) note_optimizer(from.place(optimizer + ".optimizer"), name, from.imported);
   from.ignore_unless(optimizer + ".optimizer_impl", "torch.optim",
                      "the kernels of PyTorch's AdamW are counted");
 }
@@ -203,7 +200,7 @@ void add_offload(PlanYaml& from, const std::string& engine, const std::vector<co
   for (const char* key : stays) {
     if (!from.on(engine + "." + key)) continue;
     plan["offload"] = "optimizer";
-    from.note(engine + "." + key, kOffloadsAll);
+    from.note(engine + "." + key, kOffloadsAll, kOffloadChanges);
   }
 }
 
@@ -213,7 +210,7 @@ void add_microbatches(PlanYaml& from, const std::string& before, const std::stri
                       const std::string& tokens, std::int64_t all, std::int64_t replicas, Json& plan) {
   if (all > 0) plan["global_batch"] = all;
   if (!dynamic.empty() && from.on(dynamic)) {
-    const std::int64_t most = std::min<std::int64_t>(from.integer(tokens, 16384), std::int64_t{1} << 30);
+    const std::int64_t most = std::min<std::int64_t>(positive(from, tokens, 16384), std::int64_t{1} << 30);
     const std::int64_t degree = std::min<std::int64_t>(plan.value("cp", std::int64_t{1}), 1 << 20);
     const std::int64_t seq = std::max<std::int64_t>(1, plan.value("seq", std::int64_t{1}));
     plan["micro_batch"] = std::max<std::int64_t>(1, most * degree / seq);
@@ -224,9 +221,9 @@ void add_microbatches(PlanYaml& from, const std::string& before, const std::stri
     return;
   }
   if (!tokens.empty()) from.find(tokens);
-  if (const std::int64_t each = from.integer(before + "_per_gpu", 0, "/plan/micro_batch"); each > 0)
+  if (const std::int64_t each = from.integer(before + "_per_gpu", 0, "/plan/micro_batch", 1); each > 0)
     plan["micro_batch"] = each;
-  else if (const std::int64_t together = from.integer(before, 0); together > 0 && replicas > 0)
+  else if (const std::int64_t together = from.integer(before, 0, "/plan/micro_batch", 1); together > 0 && replicas > 0)
     plan["micro_batch"] = std::max<std::int64_t>(1, together / replicas);
   else if (!from.is_over("/plan/micro_batch"))
     from.imported.notes.push_back(before + "_per_gpu is not given: pass --mbs");
@@ -298,7 +295,7 @@ Imported actor(PlanYaml& from, const Json& yaml, std::int64_t gpus) {
       strategy == "megatron" || (strategy.empty() && from.find(base + ".megatron") != nullptr);
   Json plan = {{"framework", framework_of(from, base + ".strategy", strategy)}};
   const std::string engine = base + (megatron ? ".megatron" : ".fsdp_config");
-  plan["seq"] = from.integer("data.max_prompt_length", 512) + from.integer("data.max_response_length", 512);
+  plan["seq"] = positive(from, "data.max_prompt_length", 512) + positive(from, "data.max_response_length", 512);
   if (megatron) {
     add_megatron(from, engine, plan);
     add_megatron_optimizer(from, base + ".optim", plan);
@@ -312,7 +309,7 @@ Imported actor(PlanYaml& from, const Json& yaml, std::int64_t gpus) {
   add_offload(from, engine, {"offload_policy"}, plan);
   const std::int64_t samples =
       std::min<std::int64_t>(positive(from, "actor_rollout_ref.rollout.n", 1), 1 << 20);
-  const std::int64_t prompts = from.integer(base + ".ppo_mini_batch_size", 256, "/plan/global_batch");
+  const std::int64_t prompts = positive(from, base + ".ppo_mini_batch_size", 256, "/plan/global_batch");
   add_microbatches(from, base + ".ppo_micro_batch_size", base + ".use_dynamic_bsz",
                    base + ".ppo_max_token_len_per_gpu", prompts * samples, replicas_of(plan, gpus), plan);
   plan["clip_grad"] = from.number(base + (megatron ? ".optim.clip_grad" : ".grad_clip"), 1);
@@ -336,7 +333,7 @@ Imported finetuning(PlanYaml& from, std::int64_t gpus) {
     from.imported.notes.push_back(key + " is not given: fsdp2 is counted, the default since verl 0.5");
   const std::string strategy = said.empty() ? "fsdp2" : said;
   Json plan = {{"framework", framework_of(from, key, strategy)}};
-  plan["seq"] = from.integer("data.max_length", 1024);
+  plan["seq"] = positive(from, "data.max_length", 1024, "/plan/seq");
   if (strategy == "megatron") {
     add_megatron(from, engine, plan);
     add_megatron_optimizer(from, "optim", plan);
@@ -352,7 +349,7 @@ Imported finetuning(PlanYaml& from, std::int64_t gpus) {
                      "every sequence has its full length, so that none is shorter");
   add_microbatches(
       from, "data.micro_batch_size", has_engine ? "data.use_dynamic_bsz" : "", "data.max_token_len_per_gpu",
-      from.integer("data.train_batch_size", 256, "/plan/global_batch"), replicas_of(plan, gpus), plan);
+      positive(from, "data.train_batch_size", 256, "/plan/global_batch"), replicas_of(plan, gpus), plan);
   plan["clip_grad"] = from.number("optim.clip_grad", 1);
   return finish(from, from.find("model.partial_pretrain") ? "model.partial_pretrain" : "model.path",
                 std::move(plan));
@@ -367,9 +364,9 @@ bool is_verl(const Json& yaml) {
 }
 
 Imported import_verl(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
-  PlanYaml from(yaml, file, request);
-  const std::int64_t per_node = from.integer("trainer.n_gpus_per_node", 8, "/gpus"),
-                     nodes = std::max<std::int64_t>(1, from.integer("trainer.nnodes", 1, "/gpus"));
+  PlanYaml from(yaml, file, request, Typing::strict);  // OmegaConf without a schema
+  const std::int64_t per_node = positive(from, "trainer.n_gpus_per_node", 8, "/gpus"),
+                     nodes = positive(from, "trainer.nnodes", 1, "/gpus");
   const std::int64_t gpus =
       request.gpus > 0 ? request.gpus
                        : std::min<std::int64_t>(per_node, 1 << 20) * std::min<std::int64_t>(nodes, 1 << 20);

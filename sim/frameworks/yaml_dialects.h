@@ -20,6 +20,8 @@ struct YamlDialect {
   std::map<std::string, std::string> rename;                         // to arguments of Megatron-LM
   std::map<std::string, std::map<std::string, std::string>> values;  // of arguments, to Megatron-LM's
   std::map<std::string, std::string> ignored;                        // with their effect
+  // Of the answer, above 10 %, by ignored and counted keys (base/omitted_effect.h).
+  std::map<std::string, std::string> changes;
   std::set<std::string> environment;                                 // maps of environment variables
   // Keys that are no arguments: the counted value, and the effect of another value.
   std::map<std::string, std::pair<Json, std::string>> counted;

@@ -50,7 +50,7 @@ class DialectReader {
     if (const std::string pattern = mamba_pattern(yaml.json, file_); !pattern.empty())
       instead("num_layers", "hybrid_override_pattern", pattern);
     unread_finetuning(yaml.json);
-    note_conflicts();
+    if (dialect_.name == "ms-swift") note_conflicts(arguments_, notes_);
     named_precision();
     if (yaml.json.contains("comm_overlap") && yaml.json["comm_overlap"].is_object()) overlap();
     derive();
@@ -61,6 +61,7 @@ class DialectReader {
     for (const NamedArgument& argument : arguments_) add_named_argument(argument, found);
     add_environment(variables_, found);
     Imported imported = read_megatron(std::move(found), file_, request_);
+    imported.omitted.insert(imported.omitted.begin(), omitted_.begin(), omitted_.end());
     if (imported.model.is_null() && !dialect_.unnamed.empty()) {
       imported.notes.push_back(dialect_.unnamed);
       note_missing_precision(imported);
@@ -102,19 +103,6 @@ class DialectReader {
     });
   }
 
-  // Two keys of a file without sections of its own that set one argument: the last of them counts.
-  void note_conflicts() {
-    if (dialect_.name != "ms-swift") return;
-    std::map<std::string, const NamedArgument*> last;
-    for (const NamedArgument& each : arguments_) {
-      const NamedArgument*& before = last[each.name];
-      if (before != nullptr && before->values != each.values && !options_of_argument(each.name).empty())
-        notes_.push_back(fmt::format("line {}: {} gives way to {} of line {}, which sets the same argument",
-                                     before->line, before->source, each.source, each.line));
-      before = &each;
-    }
-  }
-
   void remember(const std::string& path, const Json& value, int line, OptionFate fate,
                 std::string effect = "") {
     others_.push_back({dotted(path), value.is_structured() ? "" : word_of(value),
@@ -135,20 +123,25 @@ class DialectReader {
       if (plain.is_null() || plain == false || plain == 0 || plain == "none" || plain.empty())
         return remember(path, plain, line, OptionFate::used);
       notes_.push_back(fmt::format("line {}: {} is ignored: {}", line, dotted(path), ignored->second));
+      omit_effect(path, plain, ignored->second);
       return remember_all(yaml, plain, path, pointer, ignored->second);
     }
     if (const auto counted = dialect_.counted.find(path); counted != dialect_.counted.end()) {
       const bool differs = !plain.is_null() && plain != counted->second.first;
-      if (differs)
+      if (differs) {
         notes_.push_back(fmt::format("line {}: {} {} is ignored: {}", line, dotted(path), word_of(plain),
                                      counted->second.second));
+        omit_effect(path, plain, counted->second.second);
+      }
       return remember(path, plain, line, differs ? OptionFate::ignored : OptionFate::used,
                       differs ? counted->second.second : "");
     }
     if (!free && !path.empty() && look_up(dialect_.free, path) != dialect_.free.end()) {
       free = true;
     }
-    if (value.is_object()) {
+    if (value == Json::object() && takes_one_value(last_step(path))) {
+      add(last_step(path), value, line, path);
+    } else if (value.is_object()) {
       for (const auto& [key, below] : value.items())
         visit(yaml, below, path.empty() ? key : path + "/" + key, pointer + "/" + pointer_step(key), free);
     } else if (free) {
@@ -202,7 +195,8 @@ class DialectReader {
 
   void add(std::string name, const Json& value, int line, const std::string& path) {
     NamedArgument argument{std::move(name), {}, line, dotted(path)};
-    if (value.is_array())
+    const bool is_one = value.is_array() && value.size() <= 1 && takes_one_value(argument.name);
+    if (value.is_array() && !is_one)
       for (const Json& each : value) argument.values.push_back(word_of(each));
     else
       argument.values.push_back(word_of(value));
@@ -211,6 +205,13 @@ class DialectReader {
       for (std::string& word : argument.values)
         if (const auto other = table->second.find(word); other != table->second.end()) word = other->second;
     arguments_.push_back(std::move(argument));
+  }
+
+  void omit_effect(const std::string& path, const Json& value, const std::string& counted) {
+    const auto changes = look_up(dialect_.changes, path);
+    if (changes == dialect_.changes.end()) return;
+    omitted_.push_back({value.is_structured() ? dotted(path) : dotted(path) + " " + word_of(value), counted,
+                        changes_of(changes->second)});
   }
 
   // "${NAME:value}", an environment variable with a default.
@@ -254,6 +255,10 @@ class DialectReader {
 
   // Derives arguments that these programs state in other words than Megatron-LM.
   void derive() {
+    require_switches(arguments_,
+                     {"grad_reduce_in_fp32", "share_embeddings_and_output_weights", "gated_linear_unit",
+                      "fp8_hybrid", "fp8_e4m3", "fp8_switch"},
+                     file_);
     activation();
     precision();
     tokenizer();
@@ -377,6 +382,7 @@ class DialectReader {
   std::vector<SetVariable> variables_;
   std::vector<ImportedOption> others_;
   std::vector<std::string> notes_;
+  std::vector<OmittedEffect> omitted_;
   int files_ = 0;
 };
 

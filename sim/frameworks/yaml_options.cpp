@@ -44,7 +44,8 @@ void add_options(const YamlText& yaml, const Json& value, const std::string& poi
     const MegatronOption* const option = find_megatron_option(key);
     const bool is_none =
         below == "none" && option != nullptr && std::ranges::count(option->choices, "none") == 0;
-    if (below.is_null() || below == false || is_none) {
+    const bool is_off = below == false && (option == nullptr || !option->takes_number());
+    if (below.is_null() || is_off || is_none) {
       const std::string place = fmt::format("line {}", yaml.line(at));
       const OptionFate fate = option == nullptr                  ? OptionFate::unknown
                               : option->role == OptionRole::free ? OptionFate::free

@@ -16,6 +16,8 @@ std::string to_string(Verdict verdict) {
       return "tight";
     case Verdict::does_not_fit:
       return "does not fit";
+    case Verdict::undecided:
+      return "not decided";
   }
   return "";
 }
@@ -35,9 +37,13 @@ MemoryVerdict memory_verdict(const std::vector<Footprint>& gpus, const Headroom&
   return verdict;
 }
 
+void weigh(const std::vector<OmittedEffect>& effects, MemoryVerdict& verdict) {
+  if (any_has(effects, verdict.fits() ? kMoreMemory : kLessMemory)) verdict.verdict = Verdict::undecided;
+}
+
 std::string in_words(const MemoryVerdict& verdict) {
   const Footprint& gpu = verdict.gpu;
-  std::string words = to_string(verdict.verdict) + ": ";
+  std::string words = to_string(verdict.verdict) + (verdict.is_decided() ? ": " : ": as counted, ");
   if (!verdict.fits())
     return words + fmt::format("{} of {} on pipeline rank {}, {}", format_bytes(gpu.needed_bytes()),
                                format_bytes(gpu.capacity_bytes), gpu.rank, room_in_words(gpu));

@@ -1,6 +1,7 @@
 #include "result/memory_table.h"
 
 #include "base/quantity.h"
+#include "base/utf8.h"
 #include "memory/memory.h"
 #include "plan/recipe.h"
 #include "result/lines.h"
@@ -18,6 +19,8 @@ std::string gigabytes(double bytes) {
 }
 
 void add_ranks(Lines& table, const Report& report) {
+  if (const std::string omitted = in_words(report.facts.omitted_effects); !omitted.empty())
+    table.line("{}", printable(omitted));
   table.line("GB on one GPU of each pipeline rank at its peak");
   table.line("{:>5}{:>9}{:>10}{:>8}{:>9}{:>13}{:>9}{:>8}{:>9}{:>11}{:>9}", "rank", "weights", "gradients",
              "master", "moments", "activations", "working", "logits", "buffers", "workspace", "peak");
@@ -139,7 +142,7 @@ Json memory_json(const Report& report, const HeaviestRank& heaviest, const std::
   json["rule_of_thumb_gpus"] =
       rule_of_thumb_gpus(static_cast<double>(report.parameters), report.facts.gpu_memory_bytes);
   if (whole.contains("extrapolation")) json["extrapolation"] = whole["extrapolation"];
-  for (const char* key : {"plan", "model", "cluster", "warnings"}) json[key] = whole[key];
+  for (const char* key : {"plan", "model", "cluster", "omitted_effects", "warnings"}) json[key] = whole[key];
   return json;
 }
 

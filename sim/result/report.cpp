@@ -178,7 +178,9 @@ Footprint fullest_gpu(const Report& report) {
 }
 
 MemoryVerdict memory_verdict(const Report& report) {
-  return memory_verdict(footprints(report), report.facts.headroom);
+  MemoryVerdict verdict = memory_verdict(footprints(report), report.facts.headroom);
+  weigh(report.facts.omitted_effects, verdict);
+  return verdict;
 }
 
 void add_reserved(Report& report, const Schedule& schedule, const Work& work, std::int64_t microbatches) {

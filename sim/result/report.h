@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/omitted_effect.h"
 #include "cost/stage_times.h"
 #include "memory/footprint.h"
 #include "memory/rank_memory.h"
@@ -41,6 +42,7 @@ struct RunFacts {
   std::vector<double> memory_of_rank = {};               // by pipeline rank, where they differ
   double workspace_bytes = 0;                            // of cuBLAS
   Headroom headroom = {};                                // that a plan should leave free
+  std::vector<OmittedEffect> omitted_effects = {};       // of options that are not counted
   std::string way_to_fit = {};                           // changes with which a plan would fit, in words
   std::vector<OutsideAllocator> outside_allocator = {};  // by pipeline rank; empty: nothing
   double peak_flops = 0;                    // of one GPU at the plan's precision, mean over pipeline ranks

@@ -199,6 +199,13 @@ void add_rates(Json& json, const Report& report) {
 
 }  // namespace
 
+Json omitted_json(const std::vector<OmittedEffect>& effects) {
+  Json rows = Json::array();
+  for (const OmittedEffect& effect : effects)
+    rows.push_back({{"option", effect.option}, {"counted", effect.counted}, {"changes", effect.changes}});
+  return rows;
+}
+
 nlohmann::ordered_json report_json(const Report& report, const std::string& version) {
   Json json;
   json["schema"] = "rehearse.report/1";
@@ -221,6 +228,7 @@ nlohmann::ordered_json report_json(const Report& report, const std::string& vers
   json["plan"] = plan_json(report);
   json["model"] = model_json(report);
   json["cluster"] = cluster_json(report.facts);
+  json["omitted_effects"] = omitted_json(report.facts.omitted_effects);
   json["warnings"] = report.facts.warnings;
   return json;
 }

@@ -14,4 +14,7 @@ nlohmann::ordered_json report_json(const Report& report, const std::string& vers
 // report_json as text: two spaces of indent, a newline at the end; invalid UTF-8 in names is replaced.
 std::string write_report_json(const Report& report, const std::string& version);
 
+// [{"option", "counted", "changes"}]
+nlohmann::ordered_json omitted_json(const std::vector<OmittedEffect>& effects);
+
 }  // namespace rehearse

@@ -58,7 +58,9 @@ std::string percent(double share) {
 
 // A plan that does not fit must not look like one that runs.
 void add_verdict(Page& page, const Report& report) {
-  if (!memory_verdict(report).fits())
+  if (const std::string omitted = in_words(report.facts.omitted_effects); !omitted.empty())
+    page.line("{}", page.paint(printable(omitted), Paint::red));
+  if (const MemoryVerdict verdict = memory_verdict(report); !verdict.fits() || !verdict.is_decided())
     page.line("{}", page.paint(printable(verdict_sentence(report)), Paint::red));
 }
 

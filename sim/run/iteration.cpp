@@ -199,6 +199,7 @@ RunFacts facts_of(const Experiment& experiment, const Preparation& preparation) 
   facts.gpus_per_node = experiment.cluster.node.gpus;
   facts.gpu_memory_bytes = experiment.cluster.gpu.memory_bytes;
   facts.headroom = experiment.headroom;
+  facts.omitted_effects = experiment.omitted_effects;
   facts.peak_flops = peak_flops_of(experiment.cluster, plan);
   if (nodes.empty()) {
     add_nodes(experiment.cluster, experiment.profile, facts);

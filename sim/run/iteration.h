@@ -51,6 +51,7 @@ struct Experiment {
   bool memory_only = false;            // times of a step that does not repeat itself may be approximate
   bool large = false;                  // may take more memory and time than run/size.h allows
   std::int64_t stands_for = 0;  // microbatches of the step that this shorter one stands for; 0: its own
+  std::vector<OmittedEffect> omitted_effects = {};  // options of the user that can decide the answer
 };
 
 // Everything known about an iteration before it runs.

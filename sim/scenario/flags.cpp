@@ -189,6 +189,10 @@ void write_sets(const GivenFlags& given, ScenarioSource& source) {
 
 }  // namespace
 
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".csv");
+}
+
 void write_flags(const GivenFlags& given, ScenarioSource& source) {
   for (const Flag& flag : scenario_flags()) {
     const auto value = given.values.find(flag.name);

@@ -42,6 +42,9 @@ Json parse_value(const Flag& flag, const std::string& text);
 // Whether its value may be a list of its own, or a text with commas.
 bool holds_commas(const Flag& flag);
 
+// Whether a name of a model, cluster, profile or schedule is a path.
+bool is_path(const std::string& name);
+
 // A scenario as the user gave it: the file's JSON with flags applied.
 struct ScenarioSource {
   std::string file;  // "" when there is none

@@ -62,4 +62,24 @@ void read_notes(const JsonReader& scenario, std::vector<std::string>& notes) {
   for (const Json& text : texts) notes.push_back(text);
 }
 
+std::vector<OmittedEffect> read_omitted_effects(const JsonReader& scenario) {
+  std::vector<OmittedEffect> effects;
+  if (!scenario.has("omitted_effects")) return effects;
+  for (const JsonReader& row : scenario.objects("omitted_effects")) {
+    OmittedEffect effect{row.text("option"), row.text("counted"), {}};
+    const Json& changes = row.value("changes");
+    if (!changes.is_array() || changes.empty()) row.fail("changes", "must be a list", "found " + changes.dump());
+    for (const Json& change : changes) {
+      const std::string word = change.is_string() ? change.get<std::string>() : change.dump();
+      if (std::ranges::count(cost_changes(), word) == 0)
+        row.fail("changes", "must be among " + join(cost_changes()), "found " + word,
+                 nearest_name(word, cost_changes()));
+      effect.changes.push_back(word);
+    }
+    row.reject_unknown();
+    effects.push_back(std::move(effect));
+  }
+  return effects;
+}
+
 }  // namespace rehearse

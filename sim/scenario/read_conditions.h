@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json_reader.h"
+#include "base/omitted_effect.h"
 #include "memory/verdict.h"
 #include "run/conditions.h"
 
@@ -21,5 +22,8 @@ Headroom read_headroom(const JsonReader& scenario);
 
 // Adds the texts of "notes"; every report of the scenario repeats them as warnings.
 void read_notes(const JsonReader& scenario, std::vector<std::string>& notes);
+
+// The scenario's "omitted_effects": options of a launch file that are not counted and can decide the answer.
+std::vector<OmittedEffect> read_omitted_effects(const JsonReader& scenario);
 
 }  // namespace rehearse

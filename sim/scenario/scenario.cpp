@@ -69,9 +69,7 @@ class ScenarioReader {
  private:
   // A path in a scenario file is relative to that file.
   std::string resolved(const std::string& name, const std::string& pointer) const {
-    const bool is_path =
-        name.find('/') != std::string::npos || name.ends_with(".json") || name.ends_with(".csv");
-    if (!is_path || source_.file.empty() || source_.flag_of.contains(pointer)) return name;
+    if (!is_path(name) || source_.file.empty() || source_.flag_of.contains(pointer)) return name;
     return (folder_of(source_.file) / name).string();
   }
   std::string resolved(const std::string& key) const { return resolved(top_.text(key), "/" + key); }
@@ -112,6 +110,7 @@ class ScenarioReader {
     }
     top_.text_or("title", "");
     read_notes(top_, scenario_.notes);
+    experiment.omitted_effects = read_omitted_effects(top_);
     Inputs own;
     Inputs& inputs = replaced_.inputs ? *replaced_.inputs : own;
     experiment.model = replaced_.model ? *replaced_.model : read_named_model(inputs);

@@ -1,5 +1,6 @@
 #include "scenario/schema.h"
 
+#include "base/omitted_effect.h"
 #include "scenario/flags.h"
 
 namespace rehearse {
@@ -113,6 +114,14 @@ Json object_of(Json properties) {
           {"additionalProperties", false}};
 }
 
+Json omitted_effect() {
+  Json row = object_of({{"option", {{"type", "string"}}},
+                        {"counted", {{"type", "string"}, {"description", "in its place"}}},
+                        {"changes", array_of(named(cost_changes()))}});
+  row["required"] = {"option", "counted", "changes"};
+  return row;
+}
+
 }  // namespace
 
 Json reported_plan_schema() {
@@ -132,6 +141,10 @@ Json scenario_schema() {
       {"title", {{"type", "string"}, {"description", "a name for people"}}},
       {"notes", array_of({{"type", "string"}})}};
   properties["notes"]["description"] = "texts that every answer repeats, such as those of an import";
+  properties["omitted_effects"] = array_of(omitted_effect());
+  properties["omitted_effects"]["description"] =
+      "options of a launch file that are not counted and can change memory or step time by more than 10 %: "
+      "every answer names them in its first line";
   for (const RunField& field : run_fields()) {
     properties[field.key] = type_of(field);
     explain(properties[field.key], field, field.by_default);

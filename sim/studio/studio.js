@@ -101,7 +101,7 @@
     const { report } = run;
     head.replaceChildren(make("h1", {}, `${report.model.name} on ${report.cluster.name}`),
       make("p", { class: "note" }, Rehearse.planWords(report)), Rehearse.command(command()));
-    tiles.replaceChildren(...[Rehearse.verdict(report.memory)].filter(Boolean), Rehearse.tiles(report));
+    tiles.replaceChildren(...[Rehearse.verdict(report)].filter(Boolean), Rehearse.tiles(report));
     addChanges(report);
     const list = Rehearse.warnings(report.warnings);
     warnings.replaceChildren(...(list ? [list] : []));

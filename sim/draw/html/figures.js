@@ -25,11 +25,18 @@ Rehearse.tiles = function (report) {
       `worst ${Rehearse.percent(report.bubble_fraction.worst)} (rank ${report.bubble_fraction.worst_rank})`),
     tile(memory.verdict === "fits" ? "memory" : memory.verdict, Rehearse.bytes(memory.needed_bytes),
       `of ${Rehearse.bytes(memory.capacity_bytes)}; fullest is rank ${memory.fullest_rank}` + sum,
-      { "fits": "", "tight": "tight", "does not fit": "bad" }[memory.verdict]));
+      { "fits": "", "tight": "tight", "not decided": "tight", "does not fit": "bad" }[memory.verdict]));
 };
 
-// Before the figures of a plan that cannot run, or only just; nothing for one that fits.
-Rehearse.verdict = function (memory) {
+// Before the figures of a plan that cannot run, or only just, or whose options are not all counted; nothing for one
+// that fits.
+Rehearse.verdict = function (report) {
+  const memory = report.memory, omitted = report.omitted_effects || [];
+  if (omitted.length > 0) {
+    const names = omitted.map((each) => `${each.option} (${each.changes.join(", ")})`).join(", ");
+    return Rehearse.element("p", { class: "verdict tight" },
+      `not a verdict: not counted, with more than 10 % of effect: ${names}`);
+  }
   if (memory.verdict === "fits") return null;
   const setting = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", free = Rehearse.bytes(Math.abs(memory.free_bytes));
   const words = memory.verdict === "tight"

@@ -14,7 +14,7 @@
     make("h1", {}, `${report.model.name} on ${report.cluster.name}`),
     make("p", { class: "note" }, `One training iteration, ${done}. ${Rehearse.planWords(report)}.`),
     data.command ? Rehearse.command(data.command) : null));
-  page.append(...[Rehearse.verdict(report.memory)].filter(Boolean), Rehearse.tiles(report));
+  page.append(...[Rehearse.verdict(report)].filter(Boolean), Rehearse.tiles(report));
   const warnings = Rehearse.warnings(report.warnings);
   if (warnings) page.append(warnings);
   page.append(section("Where the step goes", Rehearse.timeNote, Rehearse.timeBars(report)));

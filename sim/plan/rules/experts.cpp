@@ -57,8 +57,6 @@ class ExpertRules {
     if (plan_.etp != 1) report("etp", "the model has no experts", fmt::format("etp = {}", plan_.etp), "1");
     if (plan_.moe_imbalance != 1)
       report("moe_imbalance", "the model has no experts", fmt::format("found {}", plan_.moe_imbalance), "1");
-    if (plan_.core_release != 0)
-      report("core_release", "the model has no experts", fmt::format("found {}", plan_.core_release), "0");
     if (plan_.overlap_experts) report("overlap_experts", "the model has no experts", "on", "off");
     if (plan_.fused_experts) report("fused_experts", "the model has no experts", "on", "off");
     if (plan_.moe_capacity != 0)

@@ -14,8 +14,8 @@ namespace rehearse {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
-using testing::Not;
 
 using Read = std::function<Imported(const Json& file)>;
 
@@ -243,6 +243,66 @@ TEST(TypedValues, AreConvertedAsTheProgramDoes) {
   EXPECT_THAT(refusal([&] { seq(factory + "\"8192\""); }), HasSubstr("must be an integer"));
   EXPECT_THAT(refusal([&] { megatron(kShape + "--tensor-model-parallel-size False"); }),
               HasSubstr("must be an integer"));
+}
+
+Imported of_registry(const std::string& settings) {
+  ImportRequest request;
+  request.gpus = 8;
+  request.shell.arguments = {"llama3_8b"};
+  return import_torchtitan_python(
+      "from torchtitan.trainer import Trainer\ndef llama3_8b():\n  return Trainer.Config(\n"
+      "    model_spec=model_registry(\"8B\"),\n    training=TrainingConfig(local_batch_size=1, seq_len=8192),\n"
+      "    " + settings + ")\n",
+      "c.py", request, 32);
+}
+
+// torchtitan 114151ad4 of 23 March 2026 removed selective_ac_option.
+TEST(Approximated, SelectiveRecomputeOfARegistryIsByOperation) {
+  const Imported found = of_registry("activation_checkpoint=ActivationCheckpointConfig(mode=\"selective\")");
+  EXPECT_EQ(found.scenario["plan"]["recompute"], "op");
+  EXPECT_THAT(found.notes, Contains(HasSubstr("recompute by operation is assumed")));
+  const Imported layers = of_registry(
+      "activation_checkpoint=ActivationCheckpointConfig(mode=\"selective\", selective_ac_option=\"2\")");
+  EXPECT_EQ(layers.scenario["plan"]["recompute_num_layers"], 16);
+}
+
+TEST(Approximated, RematPoliciesAreReadByTheActivationsThatTheyKeep) {
+  const auto plan = [](const std::string& policy) {
+    return read_launch("x.yaml", "base_config: base.yml\nper_device_batch_size: 4\nremat_policy: " + policy)
+        .scenario["plan"];
+  };
+  EXPECT_EQ(plan("full")["recompute"], "full");
+  EXPECT_EQ(plan("minimal")["recompute_modules"], "layernorm,core_attn");
+  EXPECT_EQ(plan("minimal_with_context")["recompute_modules"], "layernorm");
+  EXPECT_EQ(plan("save_dot_with_context_except_mlp")["recompute_modules"], "layernorm,mlp");
+  EXPECT_EQ(plan("save_dot_except_mlp")["recompute_modules"], "layernorm,core_attn,mlp");
+  EXPECT_EQ(plan("save_out_proj")["recompute"], "full");
+  const std::string custom = "custom\nquery_proj: device\nkey_proj: device\ncontext: device\nmlpwi: device";
+  EXPECT_EQ(plan(custom)["recompute_modules"], "layernorm");
+  EXPECT_THAT(refusal([&] { plan("save_dot_excpt_mlp"); }), HasSubstr("nearest legal: save_dot_except_mlp"));
+}
+
+// Words of a row that no change knows would be an error of the program.
+TEST(Approximated, RowsOfTablesStateTheirChanges) {
+  int stated = 0;
+  for (const MegatronOption& option : megatron_options()) stated += changes_of(option.changes).empty() ? 0 : 1;
+  EXPECT_GT(stated, 60);
+  const auto omitted = [](const std::string& name, const std::string& text) {
+    std::string words;
+    for (const OmittedEffect& effect : read_launch(name, text).omitted)
+      words += effect.option + ": " + join(effect.changes) + "\n";
+    return words;
+  };
+  const std::string axolotl = "base_model: x\nmicro_batch_size: 1\n";
+  EXPECT_EQ(omitted("x.yaml", axolotl + "adapter: qlora\nload_in_4bit: true\n"),
+            "adapter qlora: less memory, less time\nload_in_4bit: less memory, more time\n");
+  EXPECT_EQ(omitted("x.yaml", axolotl + "optimizer: adamw_bnb_8bit\n"),
+            "optimizer adamw_bnb_8bit: less memory\n");
+  EXPECT_EQ(omitted("x.yaml", axolotl + "optimizer: adamw_torch\n"), "");
+  EXPECT_EQ(omitted("ds.json", R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}})"),
+            "zero_optimization/offload_param: less memory, more time\n");
+  EXPECT_EQ(omitted("x.sh", "pretrain_gpt.py " + kShape + "--lora-rank 16 --bf16"),
+            "--lora-rank 16: less memory, less time\n");
 }
 
 }  // namespace

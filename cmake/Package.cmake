@@ -34,5 +34,5 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # the libraries that the program is linked with, by their packages
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "librsvg2-bin, openmpi-bin")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "librsvg2-bin, openmpi-bin, python3")
 include(CPack)

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "frameworks/nemo_words.h"
-#include "frameworks/python_configuration.h"
 #include "frameworks/python_recipe.h"
+#include "frameworks/python_settings.h"
 #include "frameworks/yaml_dialects.h"
 
 namespace rehearse {
@@ -25,6 +25,26 @@ const std::map<std::string, std::string>& networks_of_nemo() {
                                                            {"Qwen3Config30B_A3B", "qwen3-30b-a3b"},
                                                            {"Qwen3Config235B_A22B", "qwen3-235b-a22b"}};
   return names;
+}
+
+// Modules of nemo/collections/llm/recipes, whose function pretrain_recipe() makes the whole recipe.
+const std::map<std::string, std::string>& networks_of_recipes() {
+  static const std::map<std::string, std::string> names = {{"llama3_8b", "llama3-8b"},
+                                                           {"llama3_70b", "llama3-70b"},
+                                                           {"llama31_405b", "llama3.1-405b"},
+                                                           {"deepseek_v3", "deepseek-v3"},
+                                                           {"qwen3_8b", "qwen3-8b"},
+                                                           {"qwen3_30b_a3b", "qwen3-30b-a3b"},
+                                                           {"qwen3_235b_a22b", "qwen3-235b-a22b"}};
+  return names;
+}
+
+// "llama3_8b" of "llm.llama3_8b.pretrain_recipe".
+std::string module_of(const std::string& made) {
+  const std::size_t end = made.find_last_of('.');
+  if (end == std::string::npos || end == 0) return "";
+  const std::size_t begin = made.find_last_of('.', end - 1);
+  return made.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1));
 }
 
 // Keys of a network's shape; a recipe changes the network where its values differ from the configuration's.
@@ -61,7 +81,10 @@ class NemoRecipe {
 
   // The recipe as sections of Megatron-Bridge, whose names NeMo 2 shares.
   Json sections() {
-    const Json trainer = recipe_.is_object() ? recipe_.value("trainer", Json()) : Json();
+    const bool has_base = !made_by(recipe_).empty() && !is_python_class(made_by(recipe_));
+    Json trainer = recipe_.is_object() ? recipe_.value("trainer", Json()) : Json();
+    if (has_base && trainer.is_null()) trainer = Json::object();
+    if (has_base && !trainer.contains("strategy")) trainer["strategy"] = Json::object();
     if (!trainer.is_object() || !trainer.value("strategy", Json()).is_object())
       throw InputError({file_, "", "is no recipe of NeMo 2 with a Megatron strategy", "",
                         "a function that returns llm.MODEL.pretrain_recipe(...)"});
@@ -91,17 +114,19 @@ class NemoRecipe {
 
  private:
   static Json list(const Json& value) {
+    if (value.is_object() && value.contains("+")) return value["+"];
     return value.is_array() ? value : value.is_object() ? Json::array({value}) : Json::array();
   }
 
   void add_network(const Json& model) {
     const Json config = model.is_object() ? model.value("config", Json()) : Json();
     sections_["model"] = config.is_object() ? config : Json::object();
-    const std::string name = made_by(config);
-    const auto known = networks_of_nemo().find(name);
+    const std::string name = made_by(config).empty() ? module_of(made_by(recipe_)) : made_by(config);
+    const auto& names = made_by(config).empty() ? networks_of_recipes() : networks_of_nemo();
+    const auto known = names.find(name);
     bool is_changed = false;
     for (const char* key : kShapeOfNemo) is_changed = is_changed || sections_["model"].contains(key);
-    if (known != networks_of_nemo().end() && !is_changed)
+    if (known != names.end() && !is_changed)
       network = known->second;
     else
       notes.push_back(fmt::format("the network is that of {}{}: pass --model NAME|config.json",
@@ -121,7 +146,8 @@ class NemoRecipe {
   }
 
   void add_plugin(const Json& plugin) {
-    if (made_by(plugin) != "MegatronMixedPrecision") {
+    const bool is_of_base = made_by(plugin).empty() && plugin.is_object();
+    if (!is_of_base && made_by(plugin) != "MegatronMixedPrecision") {
       notes.push_back(fmt::format("plugin {} is ignored: its effect is not known", made_by(plugin)));
       return;
     }
@@ -148,14 +174,17 @@ class NemoRecipe {
   }
 
   void add_gpus(const Json& trainer) {
-    const auto count = [&](const char* key) -> std::int64_t {
-      const Json value = trainer.value(key, Json(1));
+    const auto count = [&](const char* key, const char* argument) -> std::int64_t {
+      const Json value = trainer.value(key, recipe_.value(argument, Json(1)));
       if (value.is_number_integer() && value > 0 && value < (1 << 20)) return value.get<std::int64_t>();
       notes.push_back(
           fmt::format("trainer.{} is not known ({}): pass --gpus", key, value.dump().substr(0, 60)));
       return 0;
     };
-    gpus = count("devices") * count("num_nodes");
+    const bool has_base = !made_by(recipe_).empty() && !is_python_class(made_by(recipe_));
+    const bool is_said = trainer.contains("devices") || recipe_.contains("num_gpus_per_node");
+    if (has_base && !is_said) return notes.emplace_back("the recipe's number of GPUs is not known: pass --gpus"), void();
+    gpus = count("devices", "num_gpus_per_node") * count("num_nodes", "num_nodes");
   }
 
   Json recipe_;
@@ -167,10 +196,13 @@ class NemoRecipe {
 
 namespace {
 
-Imported read_recipe(const Json& json, const std::string& file, const ImportRequest& request) {
+// `found`: null of words of a command line, whose recipe the file does not name.
+Imported read_recipe(const Json& json, const PythonSettings* found, const std::string& file,
+                     const ImportRequest& request) {
   NemoRecipe recipe(json, file);
   YamlText yaml;
   yaml.json = recipe.sections();
+  if (found != nullptr) require_decided_recipe(*found, yaml.json, file, request);
   drop_names_of_calls(yaml.json);
   Imported imported = import_yaml_dialect(yaml_dialect("nemo-2"), yaml, file, request);
   imported.notes.insert(imported.notes.begin(), recipe.notes.begin(), recipe.notes.end());
@@ -183,15 +215,19 @@ Imported read_recipe(const Json& json, const std::string& file, const ImportRequ
 }  // namespace
 
 Imported import_nemo_python(const std::string& text, const std::string& file, const ImportRequest& request) {
-  const PythonResult found = python_configuration(text, file, request);
-  Imported imported = read_recipe(found.json, file, request);
+  return import_nemo_settings(python_configuration(text, file, request, true), file, request);
+}
+
+Imported import_nemo_settings(PythonSettings found, const std::string& file, const ImportRequest& request) {
+  note_on_recipe(found);
+  Imported imported = read_recipe(found.json, &found, file, request);
   imported.notes.insert(imported.notes.begin(), found.notes.begin(), found.notes.end());
   return imported;
 }
 
 Imported import_nemo_words(const YamlText& yaml, const std::string& file, const ImportRequest& request) {
   const bool is_words = nemo_words_of(yaml.json) != NemoWords::none;
-  return read_recipe(is_words ? nested_nemo_words(yaml).json : yaml.json, file, request);
+  return read_recipe(is_words ? nested_nemo_words(yaml).json : yaml.json, nullptr, file, request);
 }
 
 }  // namespace rehearse

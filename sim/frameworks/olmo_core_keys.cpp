@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "frameworks/olmo_core_plan.h"
-#include "frameworks/python_configuration.h"
 
 namespace rehearse {
 
@@ -25,29 +24,28 @@ constexpr std::array kIgnoredOfOlmoCore = {
 
 }  // namespace
 
-void require_known_of_olmo_core(const PythonResult& found, const std::string& words, PlanYaml& from) {
-  const Json& experiment = found.json;
+void require_known_of_olmo_core(const PythonSettings& found, const std::string& words, PlanYaml& from) {
   std::string parameters;
-  for (const std::string& name : found.open_parameters) parameters += fmt::format(" {}=VALUE", name);
-  const auto open = [&](const std::string& path, const Json& value) {
-    if (is_open_python(value))
-      from.violations.push_back(
-          {from.file(), from.place(path), "must have a value that the file decides",
-           "found " + value.get<std::string>().substr(1),
-           parameters.empty()
-               ? fmt::format("rehearse import {} {}=VALUE, or cluster=ai2/jupiter where a cluster decides it",
-                             words, path.substr(path.find_last_of('.') + 1))
-               : fmt::format("rehearse import {}{}, of which the function makes it", words, parameters)});
-  };
-  static const std::set<std::string> free_sections = {"optim", "scheduler"};
-  for (const auto& [key, value] : experiment["train_module"].items()) {
-    open(kOfTrain + key, value);
-    if (value.is_object() && !free_sections.contains(key))
-      for (const auto& [name, each] : value.items()) open(kOfTrain + key + "." + name, each);
+  for (const std::string& name : found.missing)
+    if (name != "common") parameters += fmt::format(" {}=VALUE", name);
+  const std::string train = kOfTrain;
+  for (const OpenSetting& open : found.open) {
+    const std::string section = open.path.substr(0, open.path.find('.'));
+    const bool is_free =
+        open.path.starts_with(train + "optim.") || open.path.starts_with(train + "scheduler");
+    const bool is_batch =
+        open.path == "data_loader.global_batch_size" && !from.is_over("/plan/global_batch");
+    if (!is_batch && (section != "train_module" || is_free)) {
+      from.imported.notes.push_back(note_on_open(open));
+      continue;
+    }
+    Violation violation = violation_of_open(open, from.file());
+    violation.nearest =
+        parameters.empty()
+            ? fmt::format("rehearse import {} {}=VALUE; or {}", words, open.path, way_out_of_python())
+            : fmt::format("rehearse import {}{}, of which the function makes it", words, parameters);
+    from.violations.push_back(std::move(violation));
   }
-  const Json loader = experiment.value("data_loader", Json());
-  if (loader.is_object() && !from.is_over("/plan/global_batch"))
-    open("data_loader.global_batch_size", loader.value("global_batch_size", Json()));
   if (!from.violations.empty()) throw InputError(std::move(from.violations));
 }
 

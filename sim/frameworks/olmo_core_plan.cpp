@@ -6,9 +6,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "frameworks/olmo_core_network.h"
 #include "frameworks/optimizer_note.h"
-#include "frameworks/python_configuration.h"
 
 namespace rehearse {
 
@@ -20,7 +18,7 @@ constexpr const char* kTrain = "train_module.";
 
 class OlmoCore {
  public:
-  OlmoCore(const PythonResult& found, const YamlText& yaml, const std::string& file,
+  OlmoCore(const PythonSettings& found, const YamlText& yaml, const std::string& file,
            const ImportRequest& request)
       : found_(found), experiment_(found.json), file_(file), request_(request), from_(yaml, file, request, Typing::words) {}
 
@@ -362,7 +360,10 @@ class OlmoCore {
     if (from_.is_over("/model")) return;
     from_.ignore_unless("model.freeze_params", nullptr, "all parameters are counted as trained",
                         "less memory, less time");
-    from_.imported.model = olmo_core_network(experiment_.value("model", Json()), seq_, from_.imported.notes);
+    const std::string made = made_by(experiment_.value("model", Json()));
+    from_.imported.notes.push_back(
+        fmt::format("the network is that of {}, which OLMo-core makes: pass --model NAME|config.json",
+                    made.empty() ? "the script" : made));
   }
 
   // Parts that change a step during the run.
@@ -379,7 +380,7 @@ class OlmoCore {
       }
   }
 
-  const PythonResult& found_;
+  const PythonSettings& found_;
   const Json& experiment_;  // with the names of calls
   const std::string& file_;
   const ImportRequest& request_;
@@ -391,7 +392,13 @@ class OlmoCore {
 
 }  // namespace
 
-Imported olmo_core_plan(const PythonResult& experiment, const YamlText& yaml, const std::string& file,
+std::string olmo_core_word(const Json& value) {
+  if (!value.is_string()) return "";
+  const std::string text = value.get<std::string>();
+  return text.substr(text.find_last_of('.') + 1);
+}
+
+Imported olmo_core_plan(const PythonSettings& experiment, const YamlText& yaml, const std::string& file,
                         const ImportRequest& request) {
   return OlmoCore(experiment, yaml, file, request).read();
 }

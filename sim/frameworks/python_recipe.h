@@ -5,6 +5,7 @@
 #include <string>
 
 #include "frameworks/imported.h"
+#include "frameworks/python_settings.h"
 #include "frameworks/yaml_text.h"
 
 namespace rehearse {
@@ -22,5 +23,19 @@ Imported import_nemo_words(const YamlText& yaml, const std::string& file, const 
 // The script as it stands, or the function that the first argument names.
 Imported import_olmo_core(const std::string& text, const std::string& file, const ImportRequest& request);
 Imported import_bridge_python(const std::string& text, const std::string& file, const ImportRequest& request);
+
+// The same of settings that are read already.
+Imported import_torchtitan_settings(const PythonSettings& found, const std::string& file,
+                                    const ImportRequest& request, std::int64_t layers);
+Imported import_nemo_settings(PythonSettings found, const std::string& file, const ImportRequest& request);
+Imported import_olmo_core_settings(PythonSettings found, const std::string& file, const ImportRequest& request);
+Imported import_bridge_settings(PythonSettings found, const std::string& file, const ImportRequest& request);
+
+// Lists open values without effect on the step, and arguments of the function that makes the recipe.
+void note_on_recipe(PythonSettings& found);
+// InputError for open values that shape the step, and for those that another module's function decides and no
+// flag gives. `sections`: the recipe with Megatron-Bridge's names.
+void require_decided_recipe(const PythonSettings& found, const Json& sections, const std::string& file,
+                            const ImportRequest& request);
 
 }  // namespace rehearse

@@ -3,37 +3,35 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <set>
-#include <sstream>
-#include <string_view>
 
 #include "base/error.h"
-#include "frameworks/python_configuration.h"
 #include "frameworks/python_recipe.h"
+#include "frameworks/python_settings.h"
 #include "frameworks/torchtitan_keys.h"
 
 namespace rehearse {
 
 namespace {
 
-constexpr std::int64_t kMaxTokens = std::int64_t{1} << 40;
+std::int64_t whole(const Json& section, const char* key, std::int64_t fallback) {
+  return section.is_object() && section.contains(key) && section[key].is_number_integer()
+             ? section[key].get<std::int64_t>()
+             : fallback;
+}
 
-// "qwen3" of a line "from torchtitan.models.qwen3 import model_registry"; "" where there is none.
-std::string imported_network(const std::string& text) {
-  constexpr std::string_view kModels = "from torchtitan.models.";
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(kModels) || line.find("model_registry") == std::string::npos) continue;
-    const std::string name = line.substr(kModels.size());
-    return name.substr(0, name.find_first_of(" ."));
-  }
-  return "";
+// "qwen3" of "from torchtitan.models.qwen3 import model_registry"; "" where no import says so.
+std::string imported_network(const std::map<std::string, std::string>& imports) {
+  constexpr std::string_view kModels = "torchtitan.models.";
+  const auto found = imports.find("model_registry");
+  if (found == imports.end() || !found->second.starts_with(kModels)) return "";
+  const std::string name = found->second.substr(kModels.size());
+  return name.substr(0, name.find('.'));
 }
 
 // Of an import, of "torchtitan/models/llama3/config_registry.py", or the beginning of the function's name.
-std::string network_of(const std::string& text, const std::string& file, const ImportRequest& request) {
-  if (const std::string imported = imported_network(text); !imported.empty()) return imported;
+std::string network_of(const PythonSettings& found, const std::string& file, const ImportRequest& request) {
+  if (const std::string imported = imported_network(found.imports); !imported.empty()) return imported;
   const std::size_t end = file.find_last_of('/');
   const std::size_t begin =
       end == std::string::npos || end == 0 ? std::string::npos : file.find_last_of('/', end - 1);
@@ -52,16 +50,41 @@ constexpr std::array kSectionsOfRegistry = {"training",   "parallelism",  "compi
                                             "checkpoint", "lr_scheduler", "metrics", "profiling",
                                             "debug",      "comm"};
 
+// Integers of torchtitan's dataclasses (torchtitan/config/configs.py), with the plan's field where it is that.
+struct IntegerOfRegistry {
+  const char* key;
+  const char* pointer;
+};
+constexpr std::array kIntegersOfRegistry = {
+    IntegerOfRegistry{"training.max_context_length", "/plan/seq"},
+    IntegerOfRegistry{"training.seq_len", "/plan/seq"},
+    IntegerOfRegistry{"training.num_tokens_per_microbatch_per_dp_rank", "/plan/micro_batch"},
+    IntegerOfRegistry{"training.local_batch_size", "/plan/micro_batch"},
+    IntegerOfRegistry{"training.num_tokens_per_train_step", "/plan/global_batch"},
+    IntegerOfRegistry{"training.global_batch_size", "/plan/global_batch"},
+    IntegerOfRegistry{"parallelism.tensor_parallel_degree", "/plan/tp"},
+    IntegerOfRegistry{"parallelism.pipeline_parallel_degree", "/plan/pp"},
+    IntegerOfRegistry{"parallelism.context_parallel_degree", "/plan/cp"},
+    IntegerOfRegistry{"parallelism.expert_parallel_degree", "/plan/ep"},
+    IntegerOfRegistry{"parallelism.data_parallel_replicate_degree", ""},
+    IntegerOfRegistry{"parallelism.data_parallel_shard_degree", ""},
+    IntegerOfRegistry{"parallelism.expert_tensor_parallel_degree", ""},
+    IntegerOfRegistry{"parallelism.num_pp_microbatches", ""},
+    IntegerOfRegistry{"parallelism.pipeline_parallel_microbatch_size", ""}};
+
 // A registry of torchtitan as sections and keys of its TOML files, and the settings that these lack.
 class Registry {
  public:
-  Registry(const PythonResult& found, std::string network, const std::string& file)
-      : config_(found.json), lines_(found.lines), network_(std::move(network)), file_(file) {
+  Registry(const PythonSettings& found, const SaidOverFile& over, std::string network, const std::string& file)
+      : found_(found), over_(over), config_(found.json), network_(std::move(network)), file_(file) {
     counts_tokens_ = has_token_budget(config_.value("training", Json::object()));
+    for (const OpenSetting& each : found.open)
+      counts_tokens_ = counts_tokens_ || has_token_budget({{each.path.substr(each.path.find('.') + 1), 0}});
   }
 
   Json sections() {
     require_trainer();
+    require_decided();
     for (const char* name : {"training", "parallelism"}) sections_[name] = Json::object();
     for (const char* name : kSectionsOfRegistry)
       if (config_.contains(name) && config_[name].is_object()) sections_[name] = config_[name];
@@ -71,7 +94,6 @@ class Registry {
     overlap();
     optimizer();
     others();
-    if (!violations_.empty()) throw InputError(std::move(violations_));
     return sections_;
   }
 
@@ -83,7 +105,6 @@ class Registry {
   }
 
   std::vector<std::string> notes;
-  std::vector<OmittedEffect> omitted;
 
  private:
   // torchtitan/config/configs.py since June 2026: tokens in place of sequences.
@@ -92,29 +113,8 @@ class Registry {
            training.contains("num_tokens_per_microbatch_per_dp_rank");
   }
 
-  void ignore(const std::string& setting, const std::string& effect, const std::string& changes = "") {
+  void ignore(const std::string& setting, const std::string& effect) {
     notes.push_back(fmt::format("{} is ignored: {}", setting, effect));
-    if (!changes.empty()) omitted.push_back({setting, effect, changes_of(changes)});
-  }
-
-  // The dataclasses of torchtitan convert nothing: 16384 / 2 is a float of Python, with which a run fails.
-  std::int64_t whole(const Json& section, const char* name, const char* key, std::int64_t fallback,
-                     std::int64_t least = 1) {
-    if (!section.is_object() || !section.contains(key)) return fallback;
-    const Json& value = section[key];
-    const std::string path = std::string(name) + "." + key;
-    if (is_open_python(value)) open(path, value);
-    const bool is_whole = value.is_number_integer() && value >= least && value <= kMaxTokens;
-    if (is_whole) return value.get<std::int64_t>();
-    const double number = value.is_number() ? std::floor(value.get<double>()) : std::nan("");
-    const auto line = lines_.find("/" + std::string(name) + "/" + key);
-    violations_.push_back({file_, line == lines_.end() ? path : fmt::format("line {}: {}", line->second, path),
-                           fmt::format("must be an integer from {} to {}", least, kMaxTokens),
-                           "found " + value.dump().substr(0, 200),
-                           number >= static_cast<double>(least) && number < static_cast<double>(kMaxTokens)
-                               ? fmt::format("{:.0f}", number)
-                               : ""});
-    return fallback;
   }
 
   // Trainers of experiments run other passes over the same network; some choose the sharding themselves.
@@ -125,6 +125,58 @@ class Registry {
         throw InputError({file_, "", "is a configuration whose plan the file does not state", "found " + made,
                           "a function that returns Trainer.Config"});
     if (made != "Trainer.Config") ignore(made, "its differences from Trainer.Config are not counted");
+  }
+
+  // The command line decides what the file does not.
+  bool is_said(const std::string& path) const {
+    return std::ranges::any_of(kIntegersOfRegistry, [&](const IntegerOfRegistry& each) {
+      return path == each.key && over_.contains(each.pointer);
+    });
+  }
+
+  // Open values and values of another type never become defaults.
+  void require_decided() {
+    std::vector<Violation> violations;
+    for (const OpenSetting& each : found_.open) {
+      const std::string section = each.path.substr(0, each.path.find('.'));
+      const std::string key = section == each.path ? "" : each.path.substr(section.size() + 1);
+      const bool shapes = std::ranges::count(kSectionsOfRegistry, section) > 0
+                              ? !is_torchtitan_free(section, key)
+                              : section == "activation_checkpoint" || section == "model_converters" ||
+                                    key.starts_with("converters") || section == "**";
+      if (shapes && !is_said(each.path))
+        violations.push_back(violation_of_open(each, file_));
+      else
+        notes.push_back(note_on_open(each));
+    }
+    for (const char* name : kSectionsOfRegistry) {
+      const std::string made = made_by(config_.value(name, Json()));
+      const bool is_known = made.empty() || is_python_class(made) || std::string_view(name) == "optimizer";
+      const auto line = found_.lines.find(std::string("/") + name);
+      if (!is_known && !is_torchtitan_free(name, ""))
+        violations.push_back(violation_of_open(
+            {name, made + "() makes it", line == found_.lines.end() ? 0 : line->second}, file_));
+    }
+    for (const IntegerOfRegistry& each : kIntegersOfRegistry) require_integer(each, violations);
+    if (!violations.empty()) throw InputError(std::move(violations));
+  }
+
+  void require_integer(const IntegerOfRegistry& integer, std::vector<Violation>& violations) const {
+    const Json* value = at_path(config_, integer.key);
+    if (value == nullptr || value->is_number_integer() || over_.contains(integer.pointer)) return;
+    std::string pointer = std::string("/") + integer.key;
+    std::ranges::replace(pointer, '.', '/');
+    const auto line = found_.lines.find(pointer);
+    const std::string kind = value->is_number_float() ? "a float"
+                             : value->is_string()     ? "a str"
+                             : value->is_null()       ? "None"
+                                                      : value->type_name();
+    const bool is_whole = value->is_number_float() && value->get<double>() == std::floor(value->get<double>()) &&
+                          std::abs(value->get<double>()) < 1e15;
+    violations.push_back(
+        {file_, line == found_.lines.end() ? integer.key : fmt::format("line {}: {}", line->second, integer.key),
+         "must be an int, as torchtitan declares it", fmt::format("found {}, {}", value->dump().substr(0, 60), kind),
+         is_whole ? std::to_string(value->get<std::int64_t>()) : ""});
   }
 
   void batch() {
@@ -140,30 +192,24 @@ class Registry {
              "each rank is counted with an equal share of the causal attention");
     parallelism.erase("spmd_backend");  // how tensors name their sharding
     if (!counts_tokens_) return;
-    const auto tokens = [&](const char* key, std::int64_t fallback) {
-      return whole(training, "training", key, fallback);
-    };
-    const std::int64_t seq = tokens("max_context_length", 2048);
+    const auto said = over_.find("/plan/seq");
+    const Json own = said == over_.end() ? Json() : Json::parse(said->second, nullptr, false);
+    const std::int64_t seq = own.is_number_integer() && own > 0
+                                 ? own.get<std::int64_t>()
+                                 : std::max<std::int64_t>(1, whole(training, "max_context_length", 2048));
     const std::int64_t micro =
-        std::max<std::int64_t>(1, tokens("num_tokens_per_microbatch_per_dp_rank", 16384) / seq);
-    const std::int64_t parts = whole(parallelism, "parallelism", "num_pp_microbatches", 1);
-    const bool is_pipelined = whole(parallelism, "parallelism", "pipeline_parallel_degree", 1) > 1;
+        std::max<std::int64_t>(1, whole(training, "num_tokens_per_microbatch_per_dp_rank", 16384) / seq);
+    const bool is_pipelined = whole(parallelism, "pipeline_parallel_degree", 1) > 1;
     training["seq_len"] = seq;
-    training["local_batch_size"] = micro * (is_pipelined ? std::min(parts, kMaxTokens / micro) : 1);
+    training["local_batch_size"] = micro * (is_pipelined ? whole(parallelism, "num_pp_microbatches", 1) : 1);
     if (is_pipelined) parallelism["pipeline_parallel_microbatch_size"] = micro;
-    const std::int64_t step = whole(training, "training", "num_tokens_per_train_step", -1, -1);
-    if (step > 0) training["global_batch_size"] = step / seq;
+    if (const std::int64_t step = whole(training, "num_tokens_per_train_step", -1); step > 0)
+      training["global_batch_size"] = step / seq;
     graphs_ = !is_pipelined && training.value("disable_cuda_graphs", Json(false)) != true;
     for (const char* key : {"max_context_length", "num_tokens_per_microbatch_per_dp_rank",
                             "num_tokens_per_train_step", "disable_cuda_graphs"})
       training.erase(key);
     parallelism.erase("num_pp_microbatches");
-  }
-
-  [[noreturn]] void open(const std::string& key, const Json& value) const {
-    throw InputError(
-        {file_, key, "must have a value that the file decides", "found " + value.dump().substr(0, 200),
-         fmt::format("rehearse import {} FUNCTION {}=VALUE", file_, key.substr(key.find_last_of('.') + 1))});
   }
 
   void model() {
@@ -177,7 +223,6 @@ class Registry {
     }
     const Json container = config_.value("model_converters", Json());
     if (container.is_object()) add_converters(container.value("converters", Json::array()), model);
-    if (is_open_python(container)) open("model_converters", container);
     sections_["model"] = model;
   }
 
@@ -196,7 +241,9 @@ class Registry {
   }
 
   void add_converters(const Json& converters, Json& model) {
-    if (!converters.is_array()) return open("converters", converters);
+    if (!converters.is_array())
+      throw InputError({file_, "model_spec.converters", "must be a list that the file decides",
+                        "found " + converters.dump().substr(0, 200), way_out_of_python()});
     for (const Json& each : converters) {
       const std::string name = made_by(each);
       if (name.starts_with("Float8Linear")) {
@@ -210,7 +257,7 @@ class Registry {
       } else if (name.starts_with("MXFP8Grouped")) {
         model["converters"].push_back("quantize.grouped_mm.mx");
       } else if (name.starts_with("LoRA")) {
-        ignore("converter " + name, "all parameters are counted as trained", "less memory, less time");
+        ignore("converter " + name, "all parameters are counted as trained");
       } else {
         ignore("converter " + (name.empty() ? each.dump().substr(0, 60) : name),
                "the GEMMs keep the precision that they have without it");
@@ -251,9 +298,6 @@ class Registry {
     if (has("ActivationCheckpointConfig")) {
       for (const auto& [key, value] : policy.items())
         if (key != kPythonMadeBy && !value.is_null()) section[key] = value;
-      select_by_op(section);
-    } else if (!is_said && !counts_tokens_) {
-      select_by_op(section);
     } else if (is_said && policy.is_null()) {
       section["mode"] = "none";
     } else if (has("FullAC") || has("MemoryBudgetAC")) {
@@ -261,20 +305,9 @@ class Registry {
     } else if (has("SelectiveAC") || (!is_said && counts_tokens_)) {
       section = {{"mode", "selective"}, {"selective_ac_option", "op"}};
     } else if (is_said) {
-      open("activation_checkpoint", made.empty() ? policy : Json(made));
+      throw InputError({file_, "activation_checkpoint", "must be a policy that the file decides",
+                        "found " + (made.empty() ? policy.dump().substr(0, 200) : made), way_out_of_python()});
     }
-  }
-
-  // mode "selective" recomputes every second layer up to v0.2.2, and operations since 23 March 2026, which
-  // removed selective_ac_option (torchtitan 114151ad4; c5d93d109 of 15 June replaced the class).
-  void select_by_op(Json& section) {
-    if (section.value("mode", Json("selective")) != "selective" || section.contains("selective_ac_option"))
-      return;
-    section["selective_ac_option"] = "op";
-    notes.emplace_back(
-        "activation_checkpoint selective names no option: recompute by operation is assumed, as of torchtitan "
-        "since 23 March 2026; before, every second layer is recomputed: pass selective_ac_option=\"2\" in the "
-        "file");
   }
 
   void overlap() {
@@ -303,7 +336,7 @@ class Registry {
     section.erase("param_groups");
     section.erase("0");  // the learning rate
     if (section.value("implementation", Json()) == "fused_opt_states_bf16") {
-      ignore("optimizer.implementation fused_opt_states_bf16", "moments are counted in fp32", kLessMemory);
+      ignore("optimizer.implementation fused_opt_states_bf16", "moments are counted in fp32");
       section["implementation"] = "fused";
     }
   }
@@ -312,31 +345,28 @@ class Registry {
   void others() {
     static const std::set<std::string> free = {
         "dataloader", "dump_folder", "hf_assets_path", "tokenizer",    "validator", "profiler",
-        "()",         "job",         "validation",     "print_config", "0"};
+        "()",         "job",         "validation",     "print_config", "0",         "**"};
     std::set<std::string> read = {"model_spec", "model_converters", "activation_checkpoint"};
     read.insert(kSectionsOfRegistry.begin(), kSectionsOfRegistry.end());
     for (const auto& [key, value] : config_.items()) {
       if (free.contains(key) || read.contains(key) || value.is_null()) continue;
       const std::string made = made_by(value);
       if (key == "loss" && made != "CrossEntropyLoss.Config")
-        ignore("loss " + made, "the logits of all tokens are counted at once, which takes more memory",
-               kLessMemory);
+        ignore("loss " + made, "the logits of all tokens are counted at once, which takes more memory");
       else if (key == "override" && value.is_object())
         ignore("override " + value.value("imports", Json()).dump().substr(0, 200),
                "the kernels of the profile are counted");
       else if (key != "loss")
         ignore(fmt::format("{} {}", key, made), "its effect is not known");
     }
-    for (const auto& [name, section] : sections_.items())
-      if (is_open_python(config_.value(name, Json()))) open(name, config_[name]);
   }
 
+  const PythonSettings& found_;
+  const SaidOverFile& over_;
   const Json& config_;
-  const std::map<std::string, int>& lines_;  // by pointer
   std::string network_;
   const std::string& file_;
   Json sections_ = Json::object();
-  std::vector<Violation> violations_;
   bool counts_tokens_ = false, graphs_ = false, sequence_parallel_ = true;
 };
 
@@ -344,8 +374,12 @@ class Registry {
 
 Imported import_torchtitan_python(const std::string& text, const std::string& file,
                                   const ImportRequest& request, std::int64_t layers) {
-  const PythonResult found = python_configuration(text, file, request);
-  Registry registry(found, network_of(text, file, request), file);
+  return import_torchtitan_settings(python_configuration(text, file, request, false), file, request, layers);
+}
+
+Imported import_torchtitan_settings(const PythonSettings& found, const std::string& file,
+                                    const ImportRequest& request, std::int64_t layers) {
+  Registry registry(found, request.over, network_of(found, file, request), file);
   Json sections = registry.sections();
   std::vector<std::string> notes = found.notes, dropped;
   notes.insert(notes.end(), registry.notes.begin(), registry.notes.end());
@@ -353,7 +387,7 @@ Imported import_torchtitan_python(const std::string& text, const std::string& fi
   for (auto& [section, table] : sections.items()) {
     Json kept = Json::object();
     for (const auto& [key, value] : table.items())
-      if (is_torchtitan_key(section, key))
+      if (is_torchtitan_key(section, key) && !value.is_null())
         kept[key] = value;
       else if (!is_torchtitan_free(section, key) && !value.is_null())
         dropped.push_back(section + "." + key);
@@ -363,7 +397,6 @@ Imported import_torchtitan_python(const std::string& text, const std::string& fi
     notes.push_back(fmt::format("keys that are not read, with unknown effect: {}", join(dropped)));
   Imported imported = import_torchtitan_json(JsonReader(sections, file), request.gpus, layers, request.over);
   registry.add_to(imported.scenario["plan"]);
-  imported.omitted.insert(imported.omitted.begin(), registry.omitted.begin(), registry.omitted.end());
   imported.notes.insert(imported.notes.begin(), notes.begin(), notes.end());
   return imported;
 }

@@ -3,8 +3,6 @@
 
 #include "frameworks/kinds.h"
 #include "frameworks/samples.h"
-#include "model/model.h"
-#include "model/read.h"
 
 namespace rehearse {
 namespace {
@@ -27,10 +25,6 @@ std::string script(const std::string& module, const std::string& model = "olmo2_
          "(vocab_size=common.tokenizer.padded_vocab_size())\n"
          "def build_train_module_config(common: CommonComponents) -> TransformerTrainModuleConfig:\n"
          "    rank_microbatch_size = 2 * common.max_sequence_length\n"
-         "    if common.launch is not None:\n"
-         "        gpus = {CLUSTER_TO_GPU_TYPE.get(c, 'unknown') for c in common.launch.clusters}\n"
-         "        if all('B200' in g for g in gpus):\n"
-         "            rank_microbatch_size *= 2\n"
          "    return TransformerTrainModuleConfig(\n"
          "        rank_microbatch_size=rank_microbatch_size,\n"
          "        max_sequence_length=common.max_sequence_length,\n"
@@ -60,10 +54,9 @@ constexpr const char* kSharded =
     "            wrapping_strategy=TransformerDataParallelWrappingStrategy.blocks),\n"
     "        float8_config=Float8Config(enabled=False),\n";
 
-ImportRequest on_gpus(int gpus, const std::string& cluster = "ai2/jupiter") {
+ImportRequest on_gpus(int gpus) {
   ImportRequest request;
   request.gpus = gpus;
-  request.shell.variables = {{"cluster", cluster}};
   return request;
 }
 
@@ -88,25 +81,31 @@ TEST(ImportOlmoCore, ReadsATrainingScript) {
   EXPECT_EQ(plan["recompute"], "none");
   EXPECT_EQ(plan["fused_cross_entropy"], true);
   EXPECT_EQ(plan["fused_adam"], false) << "SkipStepAdamW takes a kernel for each operation";
-  EXPECT_EQ(found.model["model_type"], "block_list");
-  EXPECT_EQ(found.model["vocab_size"], 100352) << "100278, padded to a multiple of 128";
+  EXPECT_TRUE(found.model.is_null());
   EXPECT_EQ(fate_of(found, "train_module.dp_config.name"), "used");
   EXPECT_EQ(fate_of(found, "train_module.scheduler.warmup_steps"), "free");
   EXPECT_THAT(found.notes,
-              AllOf(Contains(HasSubstr("allenai/OLMo-core fa6c5014")), Not(Contains(HasSubstr("unknown")))));
+              AllOf(Contains(HasSubstr("the network is that of TransformerConfig.olmo2_7B")),
+                    Not(Contains(HasSubstr("unknown")))));
 }
 
-TEST(ImportOlmoCore, FollowsTheClusterAndTheNodes) {
-  EXPECT_EQ(
-      read_launch("train.py", script(kSharded), on_gpus(64, "ai2/titan")).scenario["plan"]["micro_batch"], 4);
-  const std::string open = refusal([] { read_launch("train.py", script(kSharded)); });
-  EXPECT_THAT(open, AllOf(HasSubstr("rank_microbatch_size"), HasSubstr("cluster=ai2/jupiter")));
+// A branch that the file does not decide leaves its values open. Words decide them, as they do in a run.
+TEST(ImportOlmoCore, NamesTheBranchThatLeavesAValueOpen) {
+  std::string text = script(kSharded, "olmo2_7B", " num_nodes=4");
+  const std::string before = "    return TransformerTrainModuleConfig(\n";
+  text.insert(text.find(before),
+              "    if common.launch is not None:\n"
+              "        gpus = {CLUSTER_TO_GPU_TYPE.get(c, 'unknown') for c in common.launch.clusters}\n"
+              "        if all('B200' in g for g in gpus):\n"
+              "            rank_microbatch_size *= 2\n");
   ImportRequest request = on_gpus(0);
-  const Imported found = read_launch("train.py", script(kSharded, "olmo2_7B", " num_nodes=4"), request);
+  EXPECT_THAT(refusal([&] { read_launch("train.py", text, request); }),
+              AllOf(HasSubstr("train_module.rank_microbatch_size"), HasSubstr("if common.launch is not None"),
+                    HasSubstr("train.py train_module.rank_microbatch_size=VALUE")));
+  request.shell.variables["train_module.rank_microbatch_size"] = "16384";
+  const Imported found = read_launch("train.py", text, request);
+  EXPECT_EQ(found.scenario["plan"]["micro_batch"], 4);
   EXPECT_EQ(found.scenario["gpus"], 32);
-  request.shell.variables["num_nodes"] = "2";
-  EXPECT_EQ(read_launch("train.py", script(kSharded, "olmo2_7B", " num_nodes=4"), request).scenario["gpus"],
-            16);
 }
 
 TEST(ImportOlmoCore, TakesOverridesAsItsCommandLineDoes) {
@@ -116,39 +115,6 @@ TEST(ImportOlmoCore, TakesOverridesAsItsCommandLineDoes) {
   const Imported found = read_launch("train.py", script(kSharded), request);
   EXPECT_EQ(found.scenario["gpus"], 128);
   EXPECT_EQ(found.scenario["plan"]["zero_shard"], 32);
-}
-
-TEST(ImportOlmoCore, ReadsBothOtherForms) {
-  const std::string body =
-      "    return ExperimentConfig(\n"
-      "        model=TransformerConfig.olmo3_7B(vocab_size=TokenizerConfig.dolma2().padded_vocab_size()),\n"
-      "        dataset=NumpyFSLDatasetConfig.from_data_mix(DataMix.x, sequence_length=length),\n"
-      "        data_loader=NumpyDataLoaderConfig(global_batch_size=8192 * 512),\n"
-      "        train_module=TransformerTrainModuleConfig(rank_microbatch_size=2 * 8192,\n"
-      "            max_sequence_length=length, optim=AdamWConfig(fused=True),\n"
-      "            dp_config=TransformerDataParallelConfig(name=DataParallelType.fsdp)),\n"
-      "        trainer=TrainerConfig(save_folder=opts.save_folder)).merge(overrides)\n";
-  const std::string head = "from olmo_core.script_utils import main\ndef build_config(opts, overrides):\n";
-  const Imported by_options = read_launch("train.py",
-                                          head + "    length = opts.sequence_length or 8192\n" + body +
-                                              "if __name__ == '__main__':\n    main(build_config)\n",
-                                          on_gpus(8));
-  EXPECT_EQ(by_options.scenario["plan"]["seq"], 8192);
-  EXPECT_EQ(by_options.scenario["plan"]["micro_batch"], 2);
-  EXPECT_EQ(by_options.scenario["plan"]["global_batch"], 512);
-  EXPECT_EQ(by_options.scenario["plan"]["precision"], "fp32") << "no param_dtype";
-  EXPECT_EQ(by_options.scenario["plan"]["fused_adam"], true);
-  const Imported by_own_main = read_launch(
-      "train.py",
-      head + "    length = 4096\n" + body + "def main():\n    config = build_config(1, [])\nmain()\n",
-      on_gpus(8));
-  EXPECT_EQ(by_own_main.scenario["plan"]["micro_batch"], 4);
-  std::string older = script(kSharded);
-  older.replace(older.find("config_builder = partial("), std::string("config_builder = partial(").size(),
-                "main(");
-  older.replace(older.find("build_config, global"), std::string("build_config, ").size(), "");
-  older.erase(older.find("    main(config_builder=config_builder)"));
-  EXPECT_EQ(read_launch("train.py", older, on_gpus(64)).scenario["plan"]["global_batch"], 1024);
 }
 
 TEST(ImportOlmoCore, ReadsEachPartOfParallelism) {
@@ -225,105 +191,6 @@ TEST(ImportOlmoCore, NamesWhatIsNotCounted) {
             Contains(HasSubstr("unknown, and ignored with unknown effect: train_module.own_setting"))));
   EXPECT_EQ(fate_of(found, "train_module.z_loss_multiplier"), "ignored");
   EXPECT_EQ(fate_of(found, "train_module.own_setting"), "unknown");
-}
-
-// A setting of a part of the network has its effect, or a note names it.
-TEST(ImportOlmoCore, NamesEachSettingOfTheNetwork) {
-  const auto with = [](const std::string& key, const std::string& value) {
-    ImportRequest request = on_gpus(64);
-    request.shell.variables["model." + key] = value;
-    return read_launch("train.py", script(kSharded), request);
-  };
-  EXPECT_EQ(with("block.layer_norm.name", "default").model["normalization"], "LayerNorm without bias");
-  EXPECT_EQ(with("dtype", "bfloat16").scenario["plan"]["recipe"], "bf16");
-  EXPECT_EQ(with("block.name", "peri_norm").model["norm_place"], "both");
-  EXPECT_EQ(with("block.sequence_mixer.n_kv_heads", "8").model["blocks"]["attention"]["num_key_value_heads"],
-            8);
-  for (const char* part : {"block.own", "block.sequence_mixer.own", "block.feed_forward.own", "lm_head.own"})
-    EXPECT_THAT(with(part, "3").notes, Contains(HasSubstr("own of the"))) << part;
-  EXPECT_THAT(with("block.dropout", "0.1").notes, Contains(HasSubstr("model.block.dropout is ignored")));
-  EXPECT_THAT(with("block.feed_forward.activation", "relu").notes,
-              Contains(HasSubstr("activation relu is approximated")));
-  EXPECT_THAT(with("freeze_params", "[a]").notes,
-              Contains(HasSubstr("all parameters are counted as trained")));
-}
-
-// src/scripts/train/OLMo_hybrid/OLMo-hybrid-7B.py: a preset that the script changes.
-TEST(ImportOlmoCore, FollowsChangesOfAPreset) {
-  std::string text = script(kSharded);
-  const std::string before =
-      "    return TransformerConfig.olmo2_7B(vocab_size=common.tokenizer.padded_vocab_size())\n";
-  text.replace(text.find(before), before.size(),
-               "    config = TransformerConfig.olmo3_7B(vocab_size=common.tokenizer.padded_vocab_size())\n"
-               "    config.d_model -= 2 * 128\n"
-               "    heads = config.block.sequence_mixer.n_heads - 2\n"
-               "    config.block.sequence_mixer.n_heads = heads\n"
-               "    attn = config.block\n"
-               "    gdn = attn.replace(sequence_mixer=GatedDeltaNetConfig(\n"
-               "        n_heads=heads, head_dim=int(0.75 * config.d_model / heads), allow_neg_eigval=True))\n"
-               "    config.block = {'gdn': gdn, 'attn': attn}\n"
-               "    config.block_pattern = ['gdn', 'gdn', 'gdn', 'attn']\n"
-               "    return config\n");
-  const Imported found = read_launch("train.py", text, on_gpus(64));
-  EXPECT_EQ(found.model["hidden_size"], 3840);
-  EXPECT_EQ(found.model["blocks"]["attention"]["num_attention_heads"], 30);
-  EXPECT_EQ(found.model["blocks"]["gdn"]["linear_value_head_dim"], 192);
-  EXPECT_EQ(found.model["layers"],
-            Json::parse(R"([{"repeat": 8, "pattern": ["gdn+mlp", "gdn+mlp", "gdn+mlp", "attention+mlp"]}])"));
-}
-
-struct Preset {
-  const char* name;
-  std::int64_t parameters;
-};
-
-// Parameters with a vocabulary of 100,352, or Gemma's of 262,208. They follow num_params() of OLMo-core's
-// configurations (fa6c5014, nn/transformer/config.py and the parts that it names). Exceptions are the biases
-// of a shared expert (smallmoe) and the third norm of a hybrid block (small_hybrid_moe). Published: OLMo 2
-// 1B, 7B, 13B and 32B (tests/model/published_models.json).
-constexpr Preset kPresets[] = {
-    {"olmo2_1M", 2448620},           {"olmo2_14M", 26740864},      {"olmo2_30M", 54792448},
-    {"olmo2_60M", 95957376},         {"olmo2_100M", 153117184},    {"olmo2_190M", 267424512},
-    {"olmo2_370M", 474022912},       {"olmo2_600M", 732255552},    {"olmo2_760M", 912360960},
-    {"olmo2_1B", 1619150848},        {"olmo2_1B_v2", 1484916736},  {"olmo2_3B", 3503508736},
-    {"olmo2_7B", 7298617344},        {"olmo2_13B", 13716198400},   {"olmo2_32B", 32234279936},
-    {"olmo3_1M", 2448620},           {"olmo3_14M", 26740864},      {"olmo3_30M", 54792448},
-    {"olmo3_60M", 95957376},         {"olmo3_100M", 153117184},    {"olmo3_190M", 267424512},
-    {"olmo3_370M", 474022912},       {"olmo3_600M", 676414720},    {"olmo3_760M", 912360960},
-    {"olmo3_1B", 1484916736},        {"olmo3_3B", 3503508736},     {"olmo3_7B", 7298617344},
-    {"olmo3_13B", 13716198400},      {"olmo3_32B", 32234279936},   {"smallmoe", 564990720},
-    {"small_hybrid_moe", 564990720}, {"olmoe_1B_7B", 7124158464},  {"llama2_271M", 411075584},
-    {"llama2_1B", 1335961600},       {"llama2_7B", 7298355200},    {"llama2_13B", 13715788800},
-    {"llama2_26B", 26403968000},     {"llama2_70B", 70096527360},  {"llama3_1B", 1384187904},
-    {"llama3_8B", 7801671680},       {"llama3_70B", 70130754180},  {"llama3_405B", 404939030528},
-    {"gemma3_1B", 3278793600},       {"qwen3_0_6B", 543227904},    {"gemma3_4B", 4573791360},
-    {"qwen3_1_7B", 1614930944},      {"gemma3_12B", 12395416320},  {"qwen3_4B", 3890413056},
-    {"gemma3_27B", 29698899552},     {"qwen3_8B", 7768159232},     {"qwen3_14B", 16882582528},
-    {"qwen3_32B", 30220637184},      {"qwen3_5_0_8B", 600873792},  {"qwen3_5_4B", 3826953216},
-    {"qwen3_5_9B", 7330607616},      {"qwen3_5_27B", 24867003904},
-};
-
-TEST(ImportOlmoCore, PresetsHaveTheParametersOfOlmoCore) {
-  for (const Preset& preset : kPresets) {
-    SCOPED_TRACE(preset.name);
-    std::string text = script(kSharded, preset.name);
-    if (std::string(preset.name).starts_with("gemma3")) {
-      const std::string words = "vocab_size=common.tokenizer.padded_vocab_size()";
-      text.replace(text.find(words), words.size(), "");
-    }
-    const Imported found = read_launch("train.py", text, on_gpus(64));
-    ASSERT_FALSE(found.model.is_null()) << join(found.notes);
-    Json config = found.model;
-    config["name"] = preset.name;
-    EXPECT_EQ(count_parameters(read_inline_model(config, "train.py", "")).total, preset.parameters);
-  }
-}
-
-// nGPT's blocks have no norms. Their weights are normalized after each step.
-TEST(ImportOlmoCore, AsksForANetworkThatItDoesNotRead) {
-  const Imported found = read_launch("train.py", script(kSharded, "ngpt_1B"), on_gpus(64));
-  EXPECT_TRUE(found.model.is_null());
-  EXPECT_THAT(found.notes, Contains(HasSubstr("nGPT normalizes its weights: pass --model")));
 }
 
 // Scripts of src/scripts/train/sft make the configuration in a function of its class.

@@ -400,7 +400,9 @@ def differences(found, real, at=""):
         fields = real if isinstance(real, dict) else getattr(real, "__dict__", None)
         if found.get("()", "A").split(".")[-1][0].islower():  # a call of the library: its arguments, and what is set later
             found = {x: y for x, y in found.items() if not x.isdigit() and x not in ("()", "<-")}
-            fields = fields if found else {}
+            for key, value in found.items():
+                yield from differences(value, getattr(real, key, "absent"), f"{at}/{key}")
+            return
         if fields is None:
             yield at, found, real
             return
@@ -454,6 +456,73 @@ class Generated(unittest.TestCase):
             decided, opened = decided + one, opened + other
         print(f"{decided} decided values, {opened} open ones")
         self.assertGreater(decided, 3 * MANY // 2 if first == 1 else 0, "a reader that decides nothing is no reader")
+
+
+def one(text, **more):
+    """The value of `x`, which a function returns."""
+    return ask(text + "\ndef f():\n    return x\n", **more)["result"]
+
+
+class Values(unittest.TestCase):
+    def test_python_is_read_as_python_has_it(self):
+        for text, value in [("2**3**2", 512), ("-2**2", -4), ("7 // -2", -4), ("-7 % 3", 2), ("1 < 2 < 2", False),
+                            ("len([i for i in range(4097)])", 4097), ("[c for c in 'abc']", ["a", "b", "c"]),
+                            ("16384/2", 8192.0), ("'a' 'b' * 2", "abab"), ("0x10 | 1", 17), ("1_000", 1000),
+                            ("3 if 0 else 4", 4), ("{'a': (1, 2)}['a'][1]", 2), ("f'{1 + 1}-{2.0}'", "2-2.0")]:
+            self.assertEqual(one(f"x = {text}"), value, text)
+
+    def test_what_is_not_followed_is_open(self):
+        for text in ["x = len([n for n in unknown])", "x = len({1, 2})", "x = 1\ndef g():\n    global x\n    x = 2\ng()",
+                     "x = 1\nfor i in (1, 2): x = i", "x = 1\nexec('x = 2')", "x = [1]\ny = x\nfill(y)",
+                     "x = [1]\ny = [x]\ny[0].append(2)", "x = [1]\nfor i in g(): x.append(i)", "x = 1\nif g(): x = 2",
+                     "x = 1\ntry: x = g()\nexcept Exception: pass", "x = 1\nwith g() as x: pass", "x = 1\ndel x",
+                     "x = [1]\nk = lambda: x.append(2)\ng(k)", "x = 10**10**10", "x = 'a' * 10**9", "x = [0] * 10**9",
+                     "x = 1 << 10**9", "x = 1e308 * 10", "x = '%1000000000d' % 1", "x = 2**63", "x = g(*a)", "x = '\\ud800'",
+                     "def d(f): return f\n@d\ndef g(): return 1\nx = g()", "x = {'?': 1}", "x = [1]\nx.append(x)"]:
+            self.assertIn("?", json.dumps(one(text)), text)
+
+    def test_reasons_have_lines(self):
+        self.assertEqual(one("a = 1\nx = number() + 1"), {"?": ["number() + 1 is not decided", 2]})
+        self.assertEqual(one("x = 1\nif big():\n    x = 2"), {"?": ["if big() is not decided", 2]})
+        self.assertEqual(one("c = C(n=1)\ntune(c)\nx = c.n"), {"?": ["tune(c) is not followed", 2]})
+
+    def test_words_decide_open_names_alone(self):
+        self.assertEqual(one("x = world() // 8", given={"world": 64}), 8)
+        self.assertEqual(one("import os\nx = int(os.environ.get('N', '4'))", given={"N": 16}), 16)
+        self.assertEqual(one("x = 4", given={"x": 8}), 4)
+        self.assertEqual(ask("x = 4\ndef f(): return x", given={"x": 8})["unused"], ["x"])
+
+    def test_files_of_source_are_read(self):
+        other = {"other.py": "N = 3\ndef base(n=N): return Config(n=n, l=Sub(k=1))\n"}
+        found = ask("from pkg.other import base\ndef f():\n    c = base(4)\n    c.l.k = 2\n    return c", sources=other)
+        self.assertEqual(found["result"], {"()": "Config", "n": 4, "l": {"()": "Sub", "k": 2}})
+
+
+class Hostile(unittest.TestCase):
+    """Nothing runs, and each answer comes within limits of time and memory."""
+
+    def test_nothing_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            mark = Path(folder) / "mark"
+            for text in [f"open({str(mark)!r}, 'w')", f"__import__('os').system('touch {mark}')", f"exec({f'open({str(mark)!r}, chr(119))'!r})",
+                         f"import os\nx = [os.system('touch {mark}')]", f"def f(x=open({str(mark)!r}, 'w')): return 1",
+                         f"class A:\n    x = open({str(mark)!r}, 'w')", f"@open({str(mark)!r}, 'w')\ndef g(): pass"]:
+                ask_process(text + "\ndef f(): return 1\n")
+                self.assertFalse(mark.exists(), text)
+
+    def test_each_ends_within_limits(self):
+        doubles = "a = ['x' * 9]\n" + "a = a + a\n" * 60 + "x = a"
+        nests = "a = {'k': 1}\n" + "a = {'k': a, 'l': a}\n" * 60 + "x = a"
+        for text in ["x = " + "(" * 5000 + ")" * 5000, "x = " + "-" * 50000 + "1", "x = " + "1+" * 50000 + "1", "x = " + "[" * 90 + "]" * 90,
+                     "x = 1\n" * 400000, "x = '\0'", "x = " + "9" * 5000, "x = f" * 9, doubles, nests, "x = " + "f(" * 150 + ")" * 150,
+                     "def g(): return g() + g()\nx = g()", "x = [[i for i in range(99999)] for j in range(99999)]", "\ufeffx = 1",
+                     "x = range(10**30)\nx = list(x)", "x = sum(range(10**12))", "x = 'a'\n" + "x = x + x\n" * 99, "if 1:\n" * 3,
+                     "x = 3\n" + "x = x ** x\n" * 9, "x = 10**400 / 3", "x = float('1' * 400)", "class A(A): pass\nx = A()",
+                     "def g(f): return f(f)\nx = g(g)", "x = lambda: x()\nx = x()"]:
+            begin = time.monotonic()
+            found = ask_process(text + "\ndef f():\n    return x\n")
+            self.assertLess(time.monotonic() - begin, 20, text[:60])
+            self.assertTrue("error" in found or "result" in found, text[:60])
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def text_of(node):
 
 
 def is_constructor(path):
-    return path == "functools.partial" or path.split(".")[-1].lstrip("_")[:1].isupper()
+    return path.split(".")[-1] == "partial" or path.split(".")[-1].lstrip("_")[:1].isupper()
 
 
 def bounded(function, *values):
@@ -212,13 +212,13 @@ class Reader:
         """Whether nothing but the expression itself has the objects of its value."""
         objects = list(reachable(value))
         self.step(len(objects))
-        if not objects or isinstance(value, Obj) and value.call is node and value.kind == "made" and not any(
-                isinstance(x, Func) or x.held or x.why for x in objects):
+        is_own = isinstance(value, Obj) and value.call is node and (value.kind == "made" or len(objects) == 1)
+        if not objects or is_own and not any(isinstance(x, Func) or x.held or x.why for x in objects):
             return True
-        parts = {ast.List: "elts", ast.Tuple: "elts", ast.Dict: "values"}.get(type(node))
-        items = value.items if isinstance(value, Obj) else value
-        each = list(items.values() if isinstance(items, dict) else items) if parts and not isinstance(value, Func) else []
-        return bool(each) and len(each) == len(getattr(node, parts)) and all(map(self.is_fresh, getattr(node, parts), each))
+        parts = getattr(node, {ast.List: "elts", ast.Tuple: "elts", ast.Dict: "values"}.get(type(node), ""), None)
+        items = getattr(value, "items", value)
+        each = list(items.values() if isinstance(items, dict) else items) if parts else []
+        return bool(each) and len(each) == len(parts) and all(map(self.is_fresh, parts, each))
 
     def keep(self, node, value):
         """An object of another module takes a value, or a copy of it."""

@@ -10,20 +10,23 @@ void dump(const Imported& found) {
   found.model.dump();
 }
 
-// A registry of torchtitan, a recipe of Megatron-Bridge and one of NeMo 2, whose function is called f, and a
-// script of OLMo-core: each takes every file that is one.
+// Settings of a registry of torchtitan, a recipe of Megatron-Bridge, one of NeMo 2 and a script of OLMo-core,
+// as settings.py prints them: each takes every answer. Python itself reads the file.
 const Target kPython(
     "python",
     [](const std::string& input) {
+      const Json answer = Json::parse(input, nullptr, false);
+      if (answer.is_discarded() || !answer.is_object() || !answer.contains("result")) return;
+      PythonSettings found;
+      found.json = answer["result"];
       ImportRequest request;
       request.gpus = 16;
-      request.shell.arguments = {"f"};
-      takes([&] { dump(import_torchtitan_python(input, "python.py", request, 32)); });
-      takes([&] { dump(import_bridge_python(input, "python.py", request)); });
-      takes([&] { dump(import_nemo_python(input, "python.py", request)); });
-      takes([&] { dump(import_olmo_core(input, "python.py", request)); });
-      request.shell.arguments.clear();
-      takes([&] { dump(import_olmo_core(input, "python.py", request)); });
+      take_open(found.json, "", found.open);
+      if (!found.json.is_object()) return;
+      takes([&] { dump(import_torchtitan_settings(found, "python.py", request, 32)); });
+      takes([&] { dump(import_bridge_settings(found, "python.py", request)); });
+      takes([&] { dump(import_nemo_settings(found, "python.py", request)); });
+      takes([&] { dump(import_olmo_core_settings(found, "python.py", request)); });
     },
     Target::Declares::input);
 

@@ -44,7 +44,8 @@ std::string module_of(const std::string& made) {
   const std::size_t end = made.find_last_of('.');
   if (end == std::string::npos || end == 0) return "";
   const std::size_t begin = made.find_last_of('.', end - 1);
-  return made.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1));
+  return made.substr(begin == std::string::npos ? 0 : begin + 1,
+                     end - (begin == std::string::npos ? 0 : begin + 1));
 }
 
 // Keys of a network's shape; a recipe changes the network where its values differ from the configuration's.
@@ -183,7 +184,8 @@ class NemoRecipe {
     };
     const bool has_base = !made_by(recipe_).empty() && !is_python_class(made_by(recipe_));
     const bool is_said = trainer.contains("devices") || recipe_.contains("num_gpus_per_node");
-    if (has_base && !is_said) return notes.emplace_back("the recipe's number of GPUs is not known: pass --gpus"), void();
+    if (has_base && !is_said)
+      return notes.emplace_back("the recipe's number of GPUs is not known: pass --gpus"), void();
     gpus = count("devices", "num_gpus_per_node") * count("num_nodes", "num_nodes");
   }
 

@@ -30,11 +30,10 @@ bool is_experiment(const PythonSettings& found) {
   const auto method = std::ranges::find_if(
       found.functions, [](const std::string& each) { return each.find('.') != std::string::npos; });
   const bool is_method = method != found.functions.end();
-  throw InputError({file, "", "builds no configuration of an experiment with a train_module", "",
-                    fmt::format("rehearse import {} {}, which returns {}; or {}", file,
-                                is_method ? *method : "FUNCTION",
-                                is_method ? "an object of its class" : "an ExperimentConfig",
-                                way_out_of_python())});
+  throw InputError(
+      {file, "", "builds no configuration of an experiment with a train_module", "",
+       fmt::format("rehearse import {} {}, which returns {}; or {}", file, is_method ? *method : "FUNCTION",
+                   is_method ? "an object of its class" : "an ExperimentConfig", way_out_of_python())});
 }
 
 // The call that takes the functions which build the parts, in the arguments of main().
@@ -75,7 +74,8 @@ PythonSettings built(Json builders, const std::vector<std::string>& functions, c
   }
   for (const char* part : {"model", "train_module", "trainer"}) {
     const std::string key = std::string(part) + "_config_builder";
-    const std::string name = builders.contains(key) && builders[key].is_string() ? builders[key].get<std::string>() : "";
+    const std::string name =
+        builders.contains(key) && builders[key].is_string() ? builders[key].get<std::string>() : "";
     if (std::ranges::count(functions, name) > 0)
       add_part(part, python_settings(text, file, inputs, name, true), experiment);
     else if (std::string_view(part) == "train_module")
@@ -97,7 +97,8 @@ PythonSettings experiment_of(const std::string& text, const std::string& file, c
                       "found " + found.json.dump().substr(0, 100), "name another function"});
   }
   const Json calls = found.calls;
-  if (const Json* builders = builders_of(calls)) found = built(*builders, found.functions, text, file, inputs);
+  if (const Json* builders = builders_of(calls))
+    found = built(*builders, found.functions, text, file, inputs);
   for (const char* name : {"build_experiment_config", "build_config"})
     if (!is_experiment(found) && std::ranges::count(found.functions, name) > 0) {
       found = python_settings(text, file, inputs, name, true);
@@ -110,8 +111,10 @@ PythonSettings experiment_of(const std::string& text, const std::string& file, c
 // "train_module.dp_config.shard_degree=32", which a run of OLMo-core takes behind "--" (config.py, merge).
 void merge_words(const std::map<std::string, std::string>& words, PythonSettings& found) {
   for (const auto& [name, value] : words) {
-    if (name == "num_nodes" && at_path(found.json, "launch.num_nodes") == nullptr)
+    if (name == "num_nodes") {
       found.json["launch"]["num_nodes"] = plain_yaml(value);
+      std::erase_if(found.notes, [](const std::string& note) { return note.starts_with("num_nodes="); });
+    }
     if (name.find('.') == std::string::npos) continue;
     set_at_path(found.json, name, plain_yaml(value));
     std::erase_if(found.open, [&](const OpenSetting& open) { return open.path == name; });
@@ -160,7 +163,8 @@ Imported import_olmo_core(const std::string& text, const std::string& file, cons
   return import_olmo_core_settings(experiment_of(text, file, request), file, request);
 }
 
-Imported import_olmo_core_settings(PythonSettings found, const std::string& file, const ImportRequest& request) {
+Imported import_olmo_core_settings(PythonSettings found, const std::string& file,
+                                   const ImportRequest& request) {
   open_parts(found);
   merge_words(request.shell.variables, found);
   if (!is_experiment(found))

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -24,6 +25,26 @@ constexpr std::array kIgnoredOfOlmoCore = {
 
 }  // namespace
 
+namespace {
+
+// Both are an int of TransformerTrainModuleConfig without a default. No other type becomes one.
+void require_tokens(const PythonSettings& found, PlanYaml& from) {
+  for (const auto& [path, pointer] : {std::pair{"train_module.rank_microbatch_size", "/plan/micro_batch"},
+                                      std::pair{"train_module.max_sequence_length", "/plan/seq"}}) {
+    const Json* value = at_path(found.json, path);
+    const auto is_of = [&](const OpenSetting& open) {
+      return open.path == path || open.path == "train_module";
+    };
+    if (from.is_over(pointer) || std::ranges::any_of(found.open, is_of)) continue;
+    if (value == nullptr || !value->is_number_integer())
+      from.violations.push_back({from.file(), from.place(path), "must be an int, as OLMo-core declares it",
+                                 value == nullptr ? "absent" : "found " + value->dump().substr(0, 60),
+                                 fmt::format("{}=TOKENS", path)});
+  }
+}
+
+}  // namespace
+
 void require_known_of_olmo_core(const PythonSettings& found, const std::string& words, PlanYaml& from) {
   std::string parameters;
   for (const std::string& name : found.missing)
@@ -33,8 +54,7 @@ void require_known_of_olmo_core(const PythonSettings& found, const std::string& 
     const std::string section = open.path.substr(0, open.path.find('.'));
     const bool is_free =
         open.path.starts_with(train + "optim.") || open.path.starts_with(train + "scheduler");
-    const bool is_batch =
-        open.path == "data_loader.global_batch_size" && !from.is_over("/plan/global_batch");
+    const bool is_batch = open.path == "data_loader.global_batch_size" && !from.is_over("/plan/global_batch");
     if (!is_batch && (section != "train_module" || is_free)) {
       from.imported.notes.push_back(note_on_open(open));
       continue;
@@ -46,6 +66,7 @@ void require_known_of_olmo_core(const PythonSettings& found, const std::string& 
             : fmt::format("rehearse import {}{}, of which the function makes it", words, parameters);
     from.violations.push_back(std::move(violation));
   }
+  require_tokens(found, from);
   if (!from.violations.empty()) throw InputError(std::move(from.violations));
 }
 

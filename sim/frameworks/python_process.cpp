@@ -29,7 +29,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kMaxTime{10};
 constexpr std::size_t kMaxAnswer = 16'000'000;
 constexpr const char* kScript = "sim/frameworks/data/settings.py";
-constexpr const char* kNext = "install python3 (apt install python3), or import a YAML, JSON or log that the run saved";
+constexpr const char* kNext =
+    "install python3 (apt install python3), or import a YAML, JSON or log that the run saved";
 
 // Never one of the folder where the program runs: relative folders of $PATH do not count.
 std::string python_of_path() {
@@ -37,7 +38,8 @@ std::string python_of_path() {
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
     const std::string program = folder + "/python3";
-    if (folder.starts_with('/') && std::filesystem::is_regular_file(program) &&
+    std::error_code error;
+    if (folder.starts_with('/') && std::filesystem::is_regular_file(program, error) &&
         access(program.c_str(), X_OK) == 0)
       return program;
   }
@@ -98,11 +100,15 @@ Json ask_python(const Json& request, const std::string& file) {
   const std::string python = python_of_path();
   if (python.empty())
     throw InputError({file, "", "is Python, which python3 reads, and $PATH has no python3", "", kNext});
+  std::error_code error;
+  if (!std::filesystem::exists(data_directory() / kScript, error))
+    throw std::runtime_error(
+        fmt::format("{} is missing in {}: install the program anew", kScript, data_directory().string()));
   const File in(std::tmpfile());
   std::array<int, 2> pipe{};
   const std::string text = request.dump();
-  if (!in || std::fwrite(text.data(), 1, text.size(), in.get()) != text.size() || std::fflush(in.get()) != 0 ||
-      pipe2(pipe.data(), O_CLOEXEC) != 0)
+  if (!in || std::fwrite(text.data(), 1, text.size(), in.get()) != text.size() ||
+      std::fflush(in.get()) != 0 || pipe2(pipe.data(), O_CLOEXEC) != 0)
     throw std::runtime_error("cannot write a temporary file for python3");
   std::rewind(in.get());
   const pid_t process = start(python, in.get(), pipe[1]);
@@ -114,8 +120,9 @@ Json ask_python(const Json& request, const std::string& file) {
     while (waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
   }
   if (ended.is_late || ended.is_large)
-    throw InputError({file, "", ended.is_late ? "takes python3 more than 10 s to read" : "states too many settings",
-                      "", "the part of the file that makes the configuration"});
+    throw InputError({file, "",
+                      ended.is_late ? "takes python3 more than 10 s to read" : "states too many settings", "",
+                      "the part of the file that makes the configuration"});
   const Json answer = Json::parse(ended.answer, nullptr, false);
   if (answer.is_discarded() || !answer.is_object())
     throw InputError({file, "", fmt::format("cannot be read: {} ended without an answer", python),

@@ -26,7 +26,8 @@ constexpr std::array kNeededOfRecipe = {
     NeededOfRecipe{{"model.pipeline_model_parallel_size", "", ""}, "/plan/pp", "--pp"},
     NeededOfRecipe{{"train.micro_batch_size", "", ""}, "/plan/micro_batch", "--mbs"},
     NeededOfRecipe{{"train.global_batch_size", "", ""}, "/plan/global_batch", "--gbs"},
-    NeededOfRecipe{{"model.seq_length", "dataset.seq_length", "dataset.sequence_length"}, "/plan/seq", "--seq"},
+    NeededOfRecipe{
+        {"model.seq_length", "dataset.seq_length", "dataset.sequence_length"}, "/plan/seq", "--seq"},
     NeededOfRecipe{{"precision", "mixed_precision", "model.bf16"}, "/plan/precision", "--precision"}};
 
 bool has_base(const PythonSettings& found) {
@@ -34,12 +35,13 @@ bool has_base(const PythonSettings& found) {
 }
 
 bool is_needed(const std::string& path) {
-  static const std::set<std::string> sections = {"model", "train", "ddp", "optimizer", "mixed_precision",
-                                                 "comm_overlap", "dataset", "trainer", "data"};
+  static const std::set<std::string> sections = {
+      "model", "train", "ddp", "optimizer", "mixed_precision", "comm_overlap", "dataset", "trainer", "data"};
   const std::string key = path.substr(path.find_last_of('.') + 1);
   if (sections.contains(path) || key == "**" || key == "strategy") return true;
   const auto options = options_of_argument(key);
-  return std::ranges::any_of(options, [](const MegatronOption* each) { return each->role != OptionRole::free; });
+  return std::ranges::any_of(options,
+                             [](const MegatronOption* each) { return each->role != OptionRole::free; });
 }
 
 // The flag of the command line that gives the value instead.
@@ -76,9 +78,9 @@ void note_on_recipe(PythonSettings& found) {
   std::vector<std::string> arguments;
   for (const auto& [key, value] : found.json.items())
     if (!value.is_structured() && key != kPythonMadeBy) arguments.push_back(key);
-  found.notes.push_back(fmt::format("not decided: what {}() sets beside the file's own values{}; {}", made_by(found.json),
-                                    arguments.empty() ? "" : ", with its arguments " + join(arguments),
-                                    way_out_of_python()));
+  found.notes.push_back(
+      fmt::format("not decided: what {}() sets beside the file's own values{}; {}", made_by(found.json),
+                  arguments.empty() ? "" : ", with its arguments " + join(arguments), way_out_of_python()));
 }
 
 void require_decided_recipe(const PythonSettings& found, const Json& sections, const std::string& file,
@@ -93,13 +95,22 @@ void require_decided_recipe(const PythonSettings& found, const Json& sections, c
       const Json* value = *key == '\0' ? nullptr : at_path(sections, key);
       return value != nullptr && !value->is_null();
     });
-    if (is_set || request.over.contains(each.pointer) || !has_base(found)) continue;
+    const bool is_none = std::ranges::any_of(each.keys, [&](const char* key) {
+      const Json* value = *key == '\0' ? nullptr : at_path(sections, key);
+      return value != nullptr && value->is_null();
+    });
+    if (is_none && !is_set && each.flag != std::string_view("--precision") &&
+        !request.over.contains(each.pointer))
+      violations.push_back(
+          {file, each.keys[0], "must be an int", "found None", std::string(each.flag) + " N"});
+    if (is_set || is_none || request.over.contains(each.pointer) || !has_base(found)) continue;
     keys += (keys.empty() ? "" : ", ") + std::string(each.keys[0]);
     flags += fmt::format(" {} {}", each.flag, each.flag == std::string_view("--precision") ? "bf16" : "N");
   }
   if (!keys.empty())
-    violations.push_back({file, "", made_by(found.json) + "() decides values that shape the step", keys,
-                          fmt::format("--source FILE, which defines it;{}; or {}", flags, way_out_of_python())});
+    violations.push_back(
+        {file, "", made_by(found.json) + "() decides values that shape the step", keys,
+         fmt::format("--source FILE, which defines it;{}; or {}", flags, way_out_of_python())});
   if (!violations.empty()) throw InputError(std::move(violations));
 }
 

@@ -28,7 +28,8 @@ Imported import_bridge_python(const std::string& text, const std::string& file, 
 Imported import_torchtitan_settings(const PythonSettings& found, const std::string& file,
                                     const ImportRequest& request, std::int64_t layers);
 Imported import_nemo_settings(PythonSettings found, const std::string& file, const ImportRequest& request);
-Imported import_olmo_core_settings(PythonSettings found, const std::string& file, const ImportRequest& request);
+Imported import_olmo_core_settings(PythonSettings found, const std::string& file,
+                                   const ImportRequest& request);
 Imported import_bridge_settings(PythonSettings found, const std::string& file, const ImportRequest& request);
 
 // Lists open values without effect on the step, and arguments of the function that makes the recipe.

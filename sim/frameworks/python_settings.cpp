@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <cctype>
+#include <set>
 
 #include "base/utf8.h"
 #include "frameworks/python_process.h"
@@ -37,8 +38,10 @@ Json request_of(const std::string& text, const std::string& file, const ShellInp
                 const std::string& function, bool is_script) {
   for (const std::string& each : {text, function})
     if (!is_utf8(each)) throw InputError({file, "", "must be UTF-8 text", "", ""});
-  Json request = {{"text", text},           {"sources", Json::object()},
-                  {"function", function},   {"script", is_script},
+  Json request = {{"text", text},
+                  {"sources", Json::object()},
+                  {"function", function},
+                  {"script", is_script},
                   {"given", values_of(inputs.variables)}};
   for (const auto& [name, source] : inputs.files)
     if (name.ends_with(".py")) {
@@ -48,10 +51,21 @@ Json request_of(const std::string& text, const std::string& file, const ShellInp
   return request;
 }
 
-void note_unused(const Json& unused, PythonSettings& settings) {
-  for (const Json& name : unused)
+// Words of the command line for open settings, by their path or its last step.
+void decide_by_words(const std::map<std::string, std::string>& words, PythonSettings& settings) {
+  std::set<std::string> used;
+  std::erase_if(settings.open, [&](const OpenSetting& open) {
+    auto word = words.find(open.path);
+    if (word == words.end()) word = words.find(open.path.substr(open.path.find_last_of('.') + 1));
+    if (word == words.end() || open.path.find('[') != std::string::npos) return false;
+    set_at_path(settings.json, open.path, plain_yaml(word->second));
+    used.insert(word->first);
+    return true;
+  });
+  std::erase_if(settings.unused, [&](const std::string& name) { return used.contains(name); });
+  for (const std::string& name : settings.unused)
     settings.notes.push_back(
-        fmt::format("{}=... is not used: the file decides the value, or does not name it", name.get<std::string>()));
+        fmt::format("{}=... is not used: the file decides the value, or does not name it", name));
 }
 
 std::vector<std::string> of_users(const std::vector<std::string>& functions) {
@@ -80,14 +94,18 @@ std::string function_of(const std::string& text, const std::string& file, const 
   for (const std::string& each : all)
     if (each == name) return name;
   const std::string near = nearest_name(name, all);
-  throw InputError({file, "", "has no function " + name, "", near.empty() ? join(names).substr(0, 400) : near});
+  throw InputError(
+      {file, "", "has no function " + name, "", near.empty() ? join(names).substr(0, 400) : near});
 }
 
 }  // namespace
 
 PythonSettings python_settings(const std::string& text, const std::string& file, const ShellInputs& inputs,
                                const std::string& function, bool is_script) {
-  return settings_of_answer(ask_python(request_of(text, file, inputs, function, is_script), file), file);
+  PythonSettings settings =
+      settings_of_answer(ask_python(request_of(text, file, inputs, function, is_script), file), file);
+  decide_by_words(inputs.variables, settings);
+  return settings;
 }
 
 PythonSettings settings_of_answer(const Json& answer, const std::string& file) {
@@ -102,7 +120,7 @@ PythonSettings settings_of_answer(const Json& answer, const std::string& file) {
   answer["functions"].get_to(settings.functions);
   answer["imports"].get_to(settings.imports);
   answer["calls"].get_to(settings.calls);
-  note_unused(answer["unused"], settings);
+  answer["unused"].get_to(settings.unused);
   return settings;
 }
 
@@ -122,14 +140,15 @@ PythonSettings python_configuration(const std::string& text, const std::string& 
     throw InputError({file, "",
                       "begins with a configuration that another file makes, so its values are not known",
                       fmt::format("found {}()", made),
-                      fmt::format("rehearse import {} {} --source FILE, which defines it; or {}", file, function,
-                                  way_out_of_python())});
+                      fmt::format("rehearse import {} {} --source FILE, which defines it; or {}", file,
+                                  function, way_out_of_python())});
   return found;
 }
 
 std::string made_by(const Json& value) {
   return value.is_object() && value.contains(kPythonMadeBy) && value[kPythonMadeBy].is_string()
-             ? value[kPythonMadeBy].get<std::string>() : "";
+             ? value[kPythonMadeBy].get<std::string>()
+             : "";
 }
 
 bool is_python_class(const std::string& name) {
@@ -157,8 +176,7 @@ void take_open(Json& value, const std::string& path, std::vector<OpenSetting>& o
       return;
     }
   if (value.is_array())
-    for (std::size_t i = 0; i < value.size(); ++i)
-      take_open(value[i], fmt::format("{}[{}]", path, i), open);
+    for (std::size_t i = 0; i < value.size(); ++i) take_open(value[i], fmt::format("{}[{}]", path, i), open);
   if (!value.is_object()) return;
   std::vector<std::string> undecided;
   for (auto& [key, each] : value.items()) {
@@ -177,8 +195,7 @@ Violation violation_of_open(const OpenSetting& open, const std::string& file) {
   const std::string key = open.path.substr(open.path.find_last_of('.') + 1);
   const std::string place = open.line > 0 ? fmt::format("line {}: {}", open.line, open.path) : open.path;
   return {file, place, "must have a value that the file decides", open.why,
-          fmt::format("rehearse import {} ... {}=VALUE where it names {}; or {}", file, key, key,
-                      way_out_of_python())};
+          fmt::format("rehearse import {} ... {}=VALUE; or {}", file, key, way_out_of_python())};
 }
 
 std::string way_out_of_python() {

@@ -25,10 +25,12 @@ struct PythonSettings {
   Json json;
   std::map<std::string, int> lines;
   std::vector<OpenSetting> open;
-  std::vector<std::string> notes, missing;  // `missing`: parameters of the function without a value
-  std::vector<std::string> functions;       // of the file
+  std::vector<std::string> notes;
+  std::vector<std::string> missing;    // parameters of the function without a value
+  std::vector<std::string> unused;     // words of the command line that decide nothing
+  std::vector<std::string> functions;  // of the file
   std::map<std::string, std::string> imports;
-  std::vector<Json> calls;  // of other modules, as statements of the file
+  std::vector<Json> calls;  // of other modules, which are handed functions of the file
 };
 
 // `function`: whose result the settings are; "" of the statements alone. `is_script`: blocks under

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <set>
 
 #include "base/error.h"
 #include "frameworks/python_recipe.h"
 #include "frameworks/python_settings.h"
+#include "frameworks/torchtitan_decided.h"
 #include "frameworks/torchtitan_keys.h"
 
 namespace rehearse {
@@ -45,37 +45,11 @@ std::string network_of(const PythonSettings& found, const std::string& file, con
   return last == std::string::npos ? folder : function.substr(0, last);
 }
 
-// Sections that a registry has in common with a TOML file.
-constexpr std::array kSectionsOfRegistry = {"training",   "parallelism",  "compile", "optimizer",
-                                            "checkpoint", "lr_scheduler", "metrics", "profiling",
-                                            "debug",      "comm"};
-
-// Integers of torchtitan's dataclasses (torchtitan/config/configs.py), with the plan's field where it is that.
-struct IntegerOfRegistry {
-  const char* key;
-  const char* pointer;
-};
-constexpr std::array kIntegersOfRegistry = {
-    IntegerOfRegistry{"training.max_context_length", "/plan/seq"},
-    IntegerOfRegistry{"training.seq_len", "/plan/seq"},
-    IntegerOfRegistry{"training.num_tokens_per_microbatch_per_dp_rank", "/plan/micro_batch"},
-    IntegerOfRegistry{"training.local_batch_size", "/plan/micro_batch"},
-    IntegerOfRegistry{"training.num_tokens_per_train_step", "/plan/global_batch"},
-    IntegerOfRegistry{"training.global_batch_size", "/plan/global_batch"},
-    IntegerOfRegistry{"parallelism.tensor_parallel_degree", "/plan/tp"},
-    IntegerOfRegistry{"parallelism.pipeline_parallel_degree", "/plan/pp"},
-    IntegerOfRegistry{"parallelism.context_parallel_degree", "/plan/cp"},
-    IntegerOfRegistry{"parallelism.expert_parallel_degree", "/plan/ep"},
-    IntegerOfRegistry{"parallelism.data_parallel_replicate_degree", ""},
-    IntegerOfRegistry{"parallelism.data_parallel_shard_degree", ""},
-    IntegerOfRegistry{"parallelism.expert_tensor_parallel_degree", ""},
-    IntegerOfRegistry{"parallelism.num_pp_microbatches", ""},
-    IntegerOfRegistry{"parallelism.pipeline_parallel_microbatch_size", ""}};
-
 // A registry of torchtitan as sections and keys of its TOML files, and the settings that these lack.
 class Registry {
  public:
-  Registry(const PythonSettings& found, const SaidOverFile& over, std::string network, const std::string& file)
+  Registry(const PythonSettings& found, const SaidOverFile& over, std::string network,
+           const std::string& file)
       : found_(found), over_(over), config_(found.json), network_(std::move(network)), file_(file) {
     counts_tokens_ = has_token_budget(config_.value("training", Json::object()));
     for (const OpenSetting& each : found.open)
@@ -83,8 +57,8 @@ class Registry {
   }
 
   Json sections() {
+    notes = require_decided_registry(found_, over_, file_);
     require_trainer();
-    require_decided();
     for (const char* name : {"training", "parallelism"}) sections_[name] = Json::object();
     for (const char* name : kSectionsOfRegistry)
       if (config_.contains(name) && config_[name].is_object()) sections_[name] = config_[name];
@@ -125,58 +99,6 @@ class Registry {
         throw InputError({file_, "", "is a configuration whose plan the file does not state", "found " + made,
                           "a function that returns Trainer.Config"});
     if (made != "Trainer.Config") ignore(made, "its differences from Trainer.Config are not counted");
-  }
-
-  // The command line decides what the file does not.
-  bool is_said(const std::string& path) const {
-    return std::ranges::any_of(kIntegersOfRegistry, [&](const IntegerOfRegistry& each) {
-      return path == each.key && over_.contains(each.pointer);
-    });
-  }
-
-  // Open values and values of another type never become defaults.
-  void require_decided() {
-    std::vector<Violation> violations;
-    for (const OpenSetting& each : found_.open) {
-      const std::string section = each.path.substr(0, each.path.find('.'));
-      const std::string key = section == each.path ? "" : each.path.substr(section.size() + 1);
-      const bool shapes = std::ranges::count(kSectionsOfRegistry, section) > 0
-                              ? !is_torchtitan_free(section, key)
-                              : section == "activation_checkpoint" || section == "model_converters" ||
-                                    key.starts_with("converters") || section == "**";
-      if (shapes && !is_said(each.path))
-        violations.push_back(violation_of_open(each, file_));
-      else
-        notes.push_back(note_on_open(each));
-    }
-    for (const char* name : kSectionsOfRegistry) {
-      const std::string made = made_by(config_.value(name, Json()));
-      const bool is_known = made.empty() || is_python_class(made) || std::string_view(name) == "optimizer";
-      const auto line = found_.lines.find(std::string("/") + name);
-      if (!is_known && !is_torchtitan_free(name, ""))
-        violations.push_back(violation_of_open(
-            {name, made + "() makes it", line == found_.lines.end() ? 0 : line->second}, file_));
-    }
-    for (const IntegerOfRegistry& each : kIntegersOfRegistry) require_integer(each, violations);
-    if (!violations.empty()) throw InputError(std::move(violations));
-  }
-
-  void require_integer(const IntegerOfRegistry& integer, std::vector<Violation>& violations) const {
-    const Json* value = at_path(config_, integer.key);
-    if (value == nullptr || value->is_number_integer() || over_.contains(integer.pointer)) return;
-    std::string pointer = std::string("/") + integer.key;
-    std::ranges::replace(pointer, '.', '/');
-    const auto line = found_.lines.find(pointer);
-    const std::string kind = value->is_number_float() ? "a float"
-                             : value->is_string()     ? "a str"
-                             : value->is_null()       ? "None"
-                                                      : value->type_name();
-    const bool is_whole = value->is_number_float() && value->get<double>() == std::floor(value->get<double>()) &&
-                          std::abs(value->get<double>()) < 1e15;
-    violations.push_back(
-        {file_, line == found_.lines.end() ? integer.key : fmt::format("line {}: {}", line->second, integer.key),
-         "must be an int, as torchtitan declares it", fmt::format("found {}, {}", value->dump().substr(0, 60), kind),
-         is_whole ? std::to_string(value->get<std::int64_t>()) : ""});
   }
 
   void batch() {
@@ -306,7 +228,8 @@ class Registry {
       section = {{"mode", "selective"}, {"selective_ac_option", "op"}};
     } else if (is_said) {
       throw InputError({file_, "activation_checkpoint", "must be a policy that the file decides",
-                        "found " + (made.empty() ? policy.dump().substr(0, 200) : made), way_out_of_python()});
+                        "found " + (made.empty() ? policy.dump().substr(0, 200) : made),
+                        way_out_of_python()});
     }
   }
 

@@ -84,9 +84,8 @@ TEST(ImportOlmoCore, ReadsATrainingScript) {
   EXPECT_TRUE(found.model.is_null());
   EXPECT_EQ(fate_of(found, "train_module.dp_config.name"), "used");
   EXPECT_EQ(fate_of(found, "train_module.scheduler.warmup_steps"), "free");
-  EXPECT_THAT(found.notes,
-              AllOf(Contains(HasSubstr("the network is that of TransformerConfig.olmo2_7B")),
-                    Not(Contains(HasSubstr("unknown")))));
+  EXPECT_THAT(found.notes, AllOf(Contains(HasSubstr("the network is that of TransformerConfig.olmo2_7B")),
+                                 Not(Contains(HasSubstr("unknown")))));
 }
 
 // A branch that the file does not decide leaves its values open. Words decide them, as they do in a run.

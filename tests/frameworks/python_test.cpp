@@ -129,12 +129,13 @@ TEST(ImportPython, RefusesValuesOfAnotherType) {
     ImportRequest request;
     request.gpus = 8;
     request.over = over;
-    return read_launch("llama3/config_registry.py",
-                       "import torchtitan\ndef llama3_8b():\n    return Trainer.Config(\n"
-                       "        model_spec=model_registry('8B'),\n        training=TrainingConfig(\n"
-                       "            num_tokens_per_microbatch_per_dp_rank=32768,\n            max_context_length=" +
-                           length + "))\n",
-                       request);
+    return read_launch(
+        "llama3/config_registry.py",
+        "import torchtitan\ndef llama3_8b():\n    return Trainer.Config(\n"
+        "        model_spec=model_registry('8B'),\n        training=TrainingConfig(\n"
+        "            num_tokens_per_microbatch_per_dp_rank=32768,\n            max_context_length=" +
+            length + "))\n",
+        request);
   };
   for (const char* value : {"16384/2", "8192.0", "'8192'", "None", "True", "2.5"})
     EXPECT_THAT(refusal([&] { read(value); }),
@@ -162,15 +163,17 @@ TEST(ImportPython, NamesTheLineOfAnOpenValue) {
   const std::string key = "    c.training.num_tokens_per_microbatch_per_dp_rank = 4096 * len(";
   EXPECT_EQ(read(key + "LETTERS)\n").scenario["plan"]["micro_batch"], 3);
   EXPECT_THAT(refusal([&] { read(key + "NODES)\n"); }),
-              AllOf(HasSubstr("line 2: training.num_tokens_per_microbatch_per_dp_rank"), HasSubstr("os.environ"),
-                    HasSubstr("or the log that the run saves")));
+              AllOf(HasSubstr("line 2: training.num_tokens_per_microbatch_per_dp_rank"),
+                    HasSubstr("os.environ"), HasSubstr("or the log that the run saves")));
   EXPECT_EQ(read(key + "NODES)\n", {{"N", "a,b"}}).scenario["plan"]["micro_batch"], 2);
   const std::string degree = "    c.parallelism.tensor_parallel_degree = ";
   EXPECT_THAT(refusal([&] { read("    if size() > 3:\n    " + degree + "2\n"); }),
               AllOf(HasSubstr("line 7: parallelism.tensor_parallel_degree"), HasSubstr("if size() > 3")));
-  EXPECT_THAT(refusal([&] { read(degree + "2\n    tune(c.parallelism)\n"); }), HasSubstr("tune(c.parallelism)"));
-  EXPECT_THAT(refusal([&] { read(degree + "2\n    p = c.parallelism\n    for i in g():\n        p.x = i\n"); }),
-              HasSubstr("for statement"))
+  EXPECT_THAT(refusal([&] { read(degree + "2\n    tune(c.parallelism)\n"); }),
+              HasSubstr("tune(c.parallelism)"));
+  EXPECT_THAT(
+      refusal([&] { read(degree + "2\n    p = c.parallelism\n    for i in g():\n        p.x = i\n"); }),
+      HasSubstr("for statement"))
       << "another name of the object";
   EXPECT_THAT(read("    c.metrics.log_freq = steps()\n    c.own = 1 + size()\n").notes,
               AllOf(Contains(HasSubstr("not decided: own")), Contains(HasSubstr("line 8"))));
@@ -185,7 +188,8 @@ TEST(ImportPython, RefusesWhatPythonRefuses) {
   EXPECT_THAT(of("x = '\xac'\n"), HasSubstr("UTF-8"));
   EXPECT_THAT(of(std::string("x = '\0'\n", 8)), HasSubstr("null bytes"));
   EXPECT_THAT(of("raise SystemExit(3)\n"), HasSubstr("raises an exception: raise SystemExit(3)"));
-  EXPECT_THAT(of("x = " + std::string(5000, '(') + std::string(5000, ')') + "\n"), Not(HasSubstr("no error")));
+  EXPECT_THAT(of("x = " + std::string(5000, '(') + std::string(5000, ')') + "\n"),
+              Not(HasSubstr("no error")));
   EXPECT_THAT(of("def f(): return f\n"), HasSubstr("makes no configuration"));
 }
 
@@ -194,8 +198,8 @@ TEST(ImportPython, NeedsPython) {
   const char* before = std::getenv("PATH");
   const std::string path = before == nullptr ? "" : before;
   setenv("PATH", ".::relative", 1);
-  const std::string answer =
-      refusal([] { read_launch("registry.py", "import torchtitan\ndef f():\n    return Trainer.Config()\n"); });
+  const std::string answer = refusal(
+      [] { read_launch("registry.py", "import torchtitan\ndef f():\n    return Trainer.Config()\n"); });
   setenv("PATH", path.c_str(), 1);
   EXPECT_THAT(answer, AllOf(HasSubstr("$PATH has no python3"), HasSubstr("install python3")));
 }
@@ -244,11 +248,12 @@ TEST(ImportPython, ReadsARecipeOfMegatronBridgeWithTheFileOfItsDefaults) {
 // megatron/bridge/training/mixed_precision.py and comm_overlap.py.
 TEST(ImportPython, AppliesPrecisionsAndOverlapsOfMegatronBridge) {
   const auto plan = [](const std::string& lines) {
-    return read_launch("llama.py",
-                       "from megatron.bridge import x\ndef f():\n"
-                       "    cfg = ConfigContainer(model=GPTProvider(num_layers=8), mixed_precision='bf16_mixed',\n"
-                       "        ddp=DDP(overlap_grad_reduce=True, use_distributed_optimizer=True))\n" +
-                           lines + "    return cfg\n")
+    return read_launch(
+               "llama.py",
+               "from megatron.bridge import x\ndef f():\n"
+               "    cfg = ConfigContainer(model=GPTProvider(num_layers=8), mixed_precision='bf16_mixed',\n"
+               "        ddp=DDP(overlap_grad_reduce=True, use_distributed_optimizer=True))\n" +
+                   lines + "    return cfg\n")
         .scenario["plan"];
   };
   const Json fp8 = plan("    cfg.mixed_precision = 'bf16_with_fp8_current_scaling_mixed'\n");
@@ -297,8 +302,9 @@ TEST(ImportPython, ReadsARecipeOfNemo2) {
   EXPECT_EQ(plan["global_batch"], 252);
   EXPECT_EQ(plan["precision"], "bf16");
   EXPECT_EQ(plan["tp_comm_overlap"], true);
-  EXPECT_THAT(found.notes, AllOf(Contains(HasSubstr("not decided: what llm.llama31_405b.pretrain_recipe() sets")),
-                                 Contains(HasSubstr("callback OwnCallback is ignored"))));
+  EXPECT_THAT(found.notes,
+              AllOf(Contains(HasSubstr("not decided: what llm.llama31_405b.pretrain_recipe() sets")),
+                    Contains(HasSubstr("callback OwnCallback is ignored"))));
   request.over.emplace("/plan/precision", "bf16");
   EXPECT_TRUE(read("    recipe.data.global_batch_size = 8\n    recipe.model.config.num_layers = 4\n")
                   .scenario["model"]

@@ -6,7 +6,7 @@ is decided, or open with a reason and a line. A statement that is not followed o
 object that it can reach. Objects are told apart by identity, so that a change through another name counts.
 
 Request:  {"text", "sources": {file: text}, "function": name or "", "script": bool, "given": {name: value}}
-Answer:   {"result", "lines": {pointer: line}, "calls", "functions", "imports", "missing", "unused"}, or {"error", "line"}
+Answer:   {"result", "lines": {pointer: line}, "calls" that are handed functions, "functions", "imports", "missing", "unused"}, or {"error", "line"}
 Values:   scalars, arrays, maps; {"()": called name, "0": first argument, keyword: value}; {".": name of another module};
           {"=>": function of the file}; "?": [reason, line] in the place of values; "<-": the object whose method made
           it; "+": items that are appended to a list of another module.
@@ -498,6 +498,8 @@ class Reader:
             return None
         kept, own = {x: self.frozen(each) for x, each in values.items()}, self.frozen(base) if is_made else None
         fresh = all(self.is_fresh(parts[x], values[x]) for x in parts)
+        if isinstance(callee, Lib) and not self.maybe and any(isinstance(x, Func) for x in reachable(*values.values())):
+            self.calls.append({"()": callee.shown, **kept})
         if isinstance(callee, Lib) and callee.path.startswith("builtins."):
             self.distrust(node, callee.path[9:])
         found = self.open(node, callee, base, *values.values(), why="is not followed")
@@ -579,9 +581,7 @@ class Reader:
     do_Global = do_Nonlocal = do_Pass
 
     def do_Expr(self, node):
-        found = self.value(node.value)
-        if isinstance(found, Obj) and found.call is node.value and found.kind == "made" and not self.maybe:
-            self.calls.append(self.frozen(found))
+        self.value(node.value)
 
     def do_Assert(self, node):
         self.value(node.test)

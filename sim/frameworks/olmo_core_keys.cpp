@@ -47,8 +47,7 @@ void require_tokens(const PythonSettings& found, PlanYaml& from) {
 
 void require_known_of_olmo_core(const PythonSettings& found, const std::string& words, PlanYaml& from) {
   std::string parameters;
-  for (const std::string& name : found.missing)
-    if (name != "common") parameters += fmt::format(" {}=VALUE", name);
+  for (const std::string& name : found.missing) parameters += fmt::format(" {}=VALUE", name);
   const std::string train = kOfTrain;
   for (const OpenSetting& open : found.open) {
     const std::string section = open.path.substr(0, open.path.find('.'));

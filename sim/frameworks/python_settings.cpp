@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <set>
 
@@ -116,6 +117,12 @@ PythonSettings settings_of_answer(const Json& answer, const std::string& file) {
   settings.json = answer["result"];
   for (const auto& [pointer, line] : answer["lines"].items()) settings.lines[pointer] = line.get<int>();
   take_open(settings.json, "", settings.open);
+  for (OpenSetting& open : settings.open) {
+    std::string pointer = "/" + open.path;
+    std::ranges::replace(pointer, '.', '/');
+    const auto line = settings.lines.find(pointer);
+    if (open.line == 0 && line != settings.lines.end()) open.line = line->second;
+  }
   answer["missing"].get_to(settings.missing);
   answer["functions"].get_to(settings.functions);
   answer["imports"].get_to(settings.imports);

@@ -806,16 +806,17 @@ class Reader:
         spec, own = func.node.args, {}
         for each in spec.posonlyargs + spec.args + spec.kwonlyargs + [x for x in (spec.vararg, spec.kwarg) if x]:
             name = each.arg
-            if name in self.given:
+            if cls and func.kind == "classmethod" and not own:
+                own[name] = cls
+            elif name in self.given:
                 own[name] = self.given_or(Open("", None), name)
             elif name in func.defaults:
                 own[name] = func.defaults[name]
             else:
                 own[name] = self.new("made", name)
                 own[name].implicit = True
-                missing.append(name)
-        if cls and func.kind == "classmethod":
-            own[missing.pop(0)] = cls
+                if getattr(each.annotation, "id", each.annotation) in (None, "int", "float", "str", "bool"):
+                    missing.append(name)
         return own
 
 

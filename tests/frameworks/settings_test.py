@@ -478,7 +478,8 @@ class Values(unittest.TestCase):
                      "x = 1\ntry: x = g()\nexcept Exception: pass", "x = 1\nwith g() as x: pass", "x = 1\ndel x",
                      "x = [1]\nk = lambda: x.append(2)\ng(k)", "x = 10**10**10", "x = 'a' * 10**9", "x = [0] * 10**9",
                      "x = 1 << 10**9", "x = 1e308 * 10", "x = '%1000000000d' % 1", "x = 2**63", "x = g(*a)", "x = '\\ud800'",
-                     "def d(f): return f\n@d\ndef g(): return 1\nx = g()", "x = {'?': 1}", "x = [1]\nx.append(x)"]:
+                     "def d(f): return f\n@d\ndef g(): return 1\nx = g()", "x = {'?': 1}",
+                     "x = 1\nfrom lib import *", "x = 1\nimport sys\nsys.modules['m'].x = 2", "x = C()\nx.__dict__['n'] = 1", "x = [1]\nx.append(x)"]:
             self.assertIn("?", json.dumps(one(text)), text)
 
     def test_reasons_have_lines(self):

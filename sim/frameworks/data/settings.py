@@ -3,7 +3,8 @@
 Reads one request as JSON from standard input and prints the settings as JSON. Python's own parser reads the file, and
 none of it is executed or imported: this program follows assignments, calls and straight-line code over the tree. A value
 is decided, or open with a reason and a line. A statement that is not followed opens each name that it binds and each
-object that it can reach. Objects are told apart by identity, so that a change through another name counts.
+object that it can reach. Objects are told apart by identity, so that a change through another name counts. An object of
+another module keeps the arguments and attributes that it is given.
 
 Request:  {"text", "sources": {file: text}, "function": name or "", "script": bool, "given": {name: value}}
 Answer:   {"result", "lines": {pointer: line}, "calls" that are handed functions, "functions", "imports", "missing", "unused"}, or {"error", "line"}
@@ -156,7 +157,8 @@ class Reader:
         self.objects, self.calls, self.imports, self.modules, self.used, self.never = [], [], {}, {}, set(), {}
         self.steps = self.depth = self.output = 0
         self.maybe = self.frame = None  # `maybe`: why the statements at hand may run or not
-        self.handed, self.trusted, self.lines, self.root = False, True, {}, None  # `handed`: other code has a function of the file
+        self.trusted, self.lines, self.root = True, {}, None
+        self.handed = False  # whether other code has a function of the file
 
     def step(self, count=1):
         self.steps += count
@@ -265,7 +267,9 @@ class Reader:
             if isinstance(obj, Lib) and obj.path.split(".")[0] in ("builtins", "sys"):
                 self.trusted = False
             if not isinstance(obj, Obj) or obj.kind != "made" or obj.why or obj.held or target.attr.startswith("__"):
-                self.open(target, obj, value, getattr(obj, "held", None))
+                found = self.open(target, obj, value, getattr(obj, "held", None))
+                for module in self.modules.values() if not isinstance(obj, Obj) else ():  # it may be one of these
+                    module.fields.update({x: found for x in {target.attr} & set(module.fields)})
                 return
             if self.maybe:
                 self.taint(self.maybe, value)
@@ -426,17 +430,13 @@ class Reader:
         return self.open(node, *each) if has(node.elts, ast.Starred) else self.new("list", call=node, items=each)
 
     def of_Dict(self, node):
-        keys = [None if x is None else self.value(x) for x in node.keys]
-        values = [self.value(x) for x in node.values]
-        if None in node.keys or not all(isinstance(x, SCALARS + (tuple,)) and x is self.plain(x) for x in keys):
-            return self.open(node, *keys, *values)
-        return self.new("dict", call=node, items=dict(zip(keys, values)))
-
-    def plain(self, key):
+        keys, values = [self.value(x) for x in node.keys if x], [self.value(x) for x in node.values]
         try:
-            return key if self.flat(key) == key else Undecided
-        except Undecided:
-            return Undecided
+            if None not in node.keys:
+                return self.new("dict", call=node, items=dict(zip([self.flat(x) for x in keys], values)))
+        except (Undecided, TypeError):
+            pass
+        return self.open(node, *keys, *values)
 
     def of_ListComp(self, node):
         """Over one list that is decided. The loop has a scope of its own."""
@@ -629,6 +629,8 @@ class Reader:
             self.assign(node.target, self.value(node.value), node.value)
 
     def do_AugAssign(self, node):
+        if has([node.target], (ast.Call, ast.NamedExpr)):
+            return self.do_unread(node)
         load = ast.parse(ast.unparse(node.target), mode="eval").body
         ast.copy_location(load, node)
         old, new = self.value(ast.fix_missing_locations(load)), self.value(node.value)
@@ -700,8 +702,9 @@ class Reader:
         for each in node.names:
             path, name = f"{node.module or ''}.{each.name}", each.asname or each.name
             if each.name == "*":
-                self.trusted = False
-                self.frame.names.update({k: v for k, v in (own.fields if own else {}).items() if k[0] != "_"})
+                self.trusted, why = False, Open(f"from {node.module} import * may set any name", node)
+                names = own.fields if own else {k: why for k, v in self.frame.names.items() if not isinstance(v, Lib)}
+                self.frame.names.update({k: v for k, v in names.items() if k[0] != "_"})
             elif own and each.name in own.fields:
                 self.bind(name, own.fields[each.name])
             else:

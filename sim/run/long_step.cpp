@@ -47,7 +47,7 @@ class LongStepRun {
   LongStep run() {
     for (std::int64_t length = first_length(experiment_.plan); kWorthIt * length <= microbatches_;
          length *= kLonger) {
-      if (!experiment_.large && size_of(with_microbatches(experiment_, 2 * length)).is_large()) break;
+      if (!experiment_.large && size_of(with_microbatches(experiment_, shorter(2 * length, unit_))).is_large()) break;
       const std::int64_t round = probe(length);
       if (round > 0 && continue_from(length, round)) break;
       if (is_used()) break;
@@ -146,13 +146,14 @@ Experiment with_microbatches(Experiment experiment, std::int64_t microbatches) {
 }
 
 std::int64_t microbatches_of_shorter(const Plan& plan) {
-  return kWorthIt * first_length(plan);
+  const std::int64_t all = kWorthIt * first_length(plan);
+  return all + std::max<std::int64_t>(0, plan.microbatches() - all) % microbatch_unit(plan);
 }
 
 bool may_be_shortened(const Experiment& experiment) {
   return !experiment.every_microbatch && !experiment.order && !experiment.conditions.has_jitter() &&
          experiment.stands_for == 0 &&
-         experiment.plan.microbatches() >= microbatches_of_shorter(experiment.plan);
+         experiment.plan.microbatches() >= kWorthIt * first_length(experiment.plan);
 }
 
 LongStep run_long_step(const Experiment& experiment) {

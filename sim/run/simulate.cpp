@@ -19,7 +19,8 @@ namespace rehearse {
 namespace s4u = simgrid::s4u;
 using simgrid::kernel::timer::Timer;
 
-namespace {
+// Not unnamed, as Simulator::Engine has a member of it.
+namespace simulation {
 
 class Walk;
 
@@ -212,7 +213,10 @@ void RunningFlows::ended(const s4u::Activity& activity) {
   last_ = flow.comm;
 }
 
-}  // namespace
+}  // namespace simulation
+
+using simulation::RunningFlows;
+using simulation::Walk;
 
 struct Simulator::Engine {
   explicit Engine(const Loads& links) : flows(links), capacity(links.capacity), ends(links.ends) {}

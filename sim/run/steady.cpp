@@ -10,7 +10,7 @@ namespace rehearse {
 
 namespace {
 
-constexpr double kSameTime = 1e-10;  // relative to a round: rounding of sums
+constexpr double kSameTime = 1e-9;  // relative to a round: rounding of sums
 
 // Ops of a list that differ only in their microbatch, in their order.
 struct Track {

@@ -47,11 +47,15 @@ class LongStepRun {
   LongStep run() {
     for (std::int64_t length = first_length(experiment_.plan); kWorthIt * length <= microbatches_;
          length *= kLonger) {
-      if (!experiment_.large && size_of(with_microbatches(experiment_, shorter(2 * length, unit_))).is_large()) break;
+      if (!experiment_.large &&
+          size_of(with_microbatches(experiment_, shorter(2 * length, unit_))).is_large())
+        break;
       const std::int64_t round = probe(length);
       if (round > 0 && continue_from(length, round)) break;
       if (is_used()) break;
     }
+    if (experiment_.memory_only && !result_.iteration && !is_used())
+      continue_from(first_length(experiment_.plan), unit_);
     return std::move(result_);
   }
 

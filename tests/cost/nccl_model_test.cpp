@@ -79,7 +79,8 @@ TEST(NcclCorrection, OfStartsFadesForSmallerMessages) {
 TEST(NcclCorrection, OfEachClassMultipliesTheBelief) {
   Model model = bare();
   const double believed = seconds(model, 1024);
-  model.corrections = {correction(10, {0.5}), correction(10, {0.25})};
+  const auto everywhere = [](double ratio) { return correction(0, std::vector<double>(20, ratio)); };
+  model.corrections = {everywhere(0.5), everywhere(0.25)};
   EXPECT_NEAR(seconds(model, 1024), believed * std::exp(0.75), 1e-15);
   model.corrections[1].link = "pcie";
   EXPECT_NEAR(seconds(model, 1024), believed * std::exp(0.5), 1e-15);
@@ -238,7 +239,7 @@ RC_GTEST_PROP(NcclTime, IsNoLongerOnABetterFigureOfAMeasuredSystem, ()) {
 TEST(NcclMeasured, SaysNothingOfOtherGroupsAndLittleOfFarSizes) {
   Model model = bare();
   const double other = seconds(model, 1024, {16, 2, 1}), far = seconds(model, 1 << 20);
-  model.measured = {table(How::published, {{1024, 3e-5}})};
+  model.measured = {table(How::published, {{1024, 1.2 * seconds(model, 1024)}})};
   EXPECT_DOUBLE_EQ(seconds(model, 1024, {16, 2, 1}), other);
   EXPECT_DOUBLE_EQ(seconds(model, 1 << 20), far);
 }

@@ -120,14 +120,16 @@ void write_batch(std::int64_t accumulation, Json& scenario, std::vector<std::str
   }
 }
 
-// A scenario's file names other files from its own folder. The command line names them from the working folder.
+// A scenario's file names other files from its own folder. The command line names them from the working
+// folder.
 void write_paths(const std::string& output, ScenarioSource& source) {
+  const std::filesystem::path folder = folder_of(output);
   for (const char* pointer : {"/model", "/cluster", "/profile", "/plan/schedule"}) {
     const Json::json_pointer key(pointer);
     if (!source.flag_of.contains(pointer) || !source.json[key].is_string()) continue;
     const std::string name = source.json[key];
     if (is_path(name) && std::filesystem::path(name).is_relative())
-      source.json[key] = std::filesystem::proximate(name, folder_of(output)).generic_string();
+      source.json[key] = std::filesystem::proximate(name, folder.empty() ? "." : folder).generic_string();
   }
 }
 

@@ -59,10 +59,12 @@ bool needs_expandable_segments(const Json& report) {
 }
 
 // No launch line can name an order from the search.
-LaunchLine launch_of(LaunchLine (*line)(const Model&, const Plan&), const Model& model, const Finalist& finalist) {
+LaunchLine launch_of(LaunchLine (*line)(const Model&, const Plan&), const Model& model,
+                     const Finalist& finalist) {
   if (!finalist.has_found_order()) return line(model, finalist.plan);
   LaunchLine none;
-  none.why_not = "the schedule is an order that was found: rehearse export schedule --schedule auto writes it";
+  none.why_not =
+      "the schedule is an order that was found: rehearse export schedule --schedule auto writes it";
   return none;
 }
 
@@ -91,8 +93,8 @@ std::string group_of(const Plan& plan) {
 
 std::string columns_of(const Plan& plan, const std::string& found = "") {
   return fmt::format(fmt::runtime(kColumns), plan.tp, plan.cp, plan.pp, plan.vpp, plan.ep, plan.dp,
-                     plan.micro_batch, found.empty() ? group_of(plan) : "-", plan.zero, to_string(plan.recompute),
-                     found.empty() ? to_string(plan.schedule) : found);
+                     plan.micro_batch, found.empty() ? group_of(plan) : "-", plan.zero,
+                     to_string(plan.recompute), found.empty() ? to_string(plan.schedule) : found);
 }
 
 double number(const Json& report, const char* pointer) {
@@ -107,8 +109,8 @@ std::string table(const std::vector<Finalist>& finalists) {
     const Json& report = finalists[i].report;
     text += fmt::format(
         "{:>4} {} {:>8.4g} s {:>13.0f} {:>5.1f} % {:>5.1f} % {:>13} {:>9}{}\n", i + 1,
-        columns_of(finalists[i].plan, finalists[i].has_found_order() ? "auto" : ""), number(report, "/step_time_s"),
-        number(report, "/tokens_per_s_per_gpu"), 100 * number(report, "/mfu"),
+        columns_of(finalists[i].plan, finalists[i].has_found_order() ? "auto" : ""),
+        number(report, "/step_time_s"), number(report, "/tokens_per_s_per_gpu"), 100 * number(report, "/mfu"),
         100 * number(report, "/bubble_fraction/mean"), format_bytes(number(report, "/memory/needed_bytes")),
         format_bytes(number(report, "/memory/free_bytes")), needs_expandable_segments(report) ? " *" : "");
     any_needs |= needs_expandable_segments(report);

@@ -102,6 +102,7 @@ class AccelerateReader {
       config_.fail("distributed_type", "is not supported", "found " + type,
                    "FSDP, DEEPSPEED, MEGATRON_LM or MULTI_GPU");
     parallelism();
+    used("gradient_accumulation_steps");
     if (config_.has("gradient_accumulation_steps"))
       imported_.accumulation = config_.integer("gradient_accumulation_steps", 1, kMaxProcesses);
     add_autocast(plan_);

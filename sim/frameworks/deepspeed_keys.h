@@ -8,7 +8,7 @@ namespace rehearse {
 
 struct UnmodelledKey {
   const char* key;
-  const char* counted;  // in its place
+  const char* counted;       // in its place
   const char* changes = "";  // above 10 % of the answer (base/omitted_effect.h)
   bool usual = false;        // the value that is counted, where the file has it
 };

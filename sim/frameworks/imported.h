@@ -36,9 +36,9 @@ struct Imported {
   Json model;                      // a Hugging Face config.json; null where the configuration names no shape
   std::vector<std::string> notes;  // unsupported options that change the cost, and assumptions
   std::int64_t accumulation = 0;   // microbatches of a step, where the file states no global batch
-  std::vector<ImportedOption> options;  // each of the file's own, in its order
-  std::vector<OmittedEffect> omitted;   // of unsupported options, where they can decide the answer
-  std::set<std::string> assumed;        // of step_values(), where the file names a value in part alone
+  std::vector<ImportedOption> options;       // each of the file's own, in its order
+  std::vector<OmittedEffect> omitted;        // of unsupported options, where they can decide the answer
+  std::set<std::string> assumed;             // of step_values(), where the file names a value in part alone
   std::map<std::string, std::string> asked;  // keys of YAML that were read as "integer", "number" or "switch"
   std::string model_path;  // "model.model_config": of the file's keys that `model` takes over by their names
 };

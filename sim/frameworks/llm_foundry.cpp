@@ -24,7 +24,8 @@ constexpr std::array kIgnoredOfMpt = {
     CountedKey{"attn_config.attn_logit_softcapping", "null", "no cap is counted"},
     CountedKey{"attn_config.rope_impl", "\"dail\"", "the profile's kernel of rotary positions is counted"},
     CountedKey{"final_logit_softcapping", "null", "no cap is counted"},
-    CountedKey{"block_overrides", "null", "every block is counted alike", "less memory, more memory, less time, more time"},
+    CountedKey{"block_overrides", "null", "every block is counted alike",
+               "less memory, more memory, less time, more time"},
     CountedKey{"embedding_fraction", "1", "the embedding's gradient is counted as it comes"},
     CountedKey{"logit_scale", "null", "the scale of the logits is not counted"},
     CountedKey{"emb_pdrop", "0", "no dropout of the embedding is counted"},
@@ -35,7 +36,8 @@ constexpr std::array kIgnoredOfMpt = {
 
 // composer/distributed/dist_strategy.py and utils/parallelism.py (FSDPConfig), with the counted values.
 constexpr std::array kIgnoredOfFsdp = {
-    CountedKey{"activation_cpu_offload", "false", "activations are counted on the GPU", "less memory, more time"},
+    CountedKey{"activation_cpu_offload", "false", "activations are counted on the GPU",
+               "less memory, more time"},
     CountedKey{"auto_wrap", "true", "each block is sharded by itself"},
     CountedKey{"backward_prefetch_limit", "1", "one block is gathered ahead"},
     CountedKey{"forward_prefetch_limit", "1", "one block is gathered ahead"},
@@ -51,7 +53,8 @@ constexpr std::array kIgnoredOfTrain = {
     CountedKey{"tp_config", "null", "no tensor parallelism is counted: pass --tp", "less memory, more time"},
     CountedKey{"max_split_size_mb", "null", "memory is counted without fragmentation"},
     CountedKey{"expandable_segments", "true", "memory is counted without fragmentation"},
-    CountedKey{"code_paths", "null", "the code that it names is not read, and may change network and step", "less memory, more memory, less time, more time"}};
+    CountedKey{"code_paths", "null", "the code that it names is not read, and may change network and step",
+               "less memory, more memory, less time, more time"}};
 
 // d_model x expansion_ratio, which may be a fraction, unless the size is given (models/layers/ffn.py).
 std::int64_t ffn_of_mpt(PlanYaml& from, std::int64_t hidden) {

@@ -19,9 +19,11 @@ constexpr const char* kXla = "the kernels of the profile are counted";
 constexpr const char* kPlainExperts = "experts are counted without it";
 constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"use_iota_embed", "false",
-               "the embedding is counted as a lookup, not as a GEMM with one-hot rows: too fast", "more time"},
+               "the embedding is counted as a lookup, not as a GEMM with one-hot rows: too fast",
+               "more time"},
     CountedKey{"scan_layers", "true", "a scanned loop and unrolled layers are counted alike"},
-    CountedKey{"weight_dtype", "\"float32\"", "parameters and optimizer state are counted in fp32", "less memory"},
+    CountedKey{"weight_dtype", "\"float32\"", "parameters and optimizer state are counted in fp32",
+               "less memory"},
     CountedKey{"grad_dtype", "\"float32\"", "gradients are counted in fp32", "less memory"},
     CountedKey{"mu_dtype", "\"\"", "moments are counted in fp32", "less memory"},
     CountedKey{"logits_dot_in_fp32", "false", "the logits are counted in the precision of the other GEMMs"},
@@ -34,8 +36,10 @@ constexpr std::array kIgnoredOfMaxtext = {
     CountedKey{"matmul_precision", "\"default\"", kFullWidth},
     CountedKey{"num_vocab_tiling", "1",
                "the logits of all tokens are counted at once, which takes more memory", "less memory"},
-    CountedKey{"parameter_memory_host_offload", "false", "parameters are counted on the GPU", "less memory, more time"},
-    CountedKey{"decoder_layer_input", "\"device\"", "inputs of layers are counted on the GPU", "less memory, more time"},
+    CountedKey{"parameter_memory_host_offload", "false", "parameters are counted on the GPU",
+               "less memory, more time"},
+    CountedKey{"decoder_layer_input", "\"device\"", "inputs of layers are counted on the GPU",
+               "less memory, more time"},
     CountedKey{"pipeline_fsdp_ag_once", "false", "weights are counted as gathered for each pass"},
     CountedKey{"pipeline_fsdp_ag_per_repeat", "false", "weights are counted as gathered for each pass"},
     CountedKey{"te_comm_gemm_overlap", "\"disabled\"", "no overlap of tensor-parallel messages is counted"},
@@ -272,8 +276,8 @@ void add_pipeline(PlanYaml& from, const Mesh& mesh, std::int64_t sequences, Json
 
 void add_types(PlanYaml& from, Json& plan) {
   const std::string quantized = from.text("quantization");
-  plan["precision"] = from.choice(
-      "dtype", {{"float32", "fp32"}, {"float16", "fp16"}, {"bfloat16", "bf16"}}, "bf16");
+  plan["precision"] =
+      from.choice("dtype", {{"float32", "fp32"}, {"float16", "fp16"}, {"bfloat16", "bf16"}}, "bf16");
   if (quantized.find("fp8") != std::string::npos) {
     plan["precision"] = "fp8";
     if (quantized.find("mx") != std::string::npos) plan["fp8_scaling"] = "mx";

@@ -57,8 +57,8 @@ constexpr std::array<std::pair<const char*, const char*>, 12> kTensorKeys = {{{"
 Kept kept_by_keys(PlanYaml& from, bool counts) {
   Kept kept;
   for (const auto& [key, tensor] : kTensorKeys) {
-    const std::string place = from.choice(
-        key, {{"remat", "remat"}, {"device", "device"}, {"offload", "offload"}}, "remat");
+    const std::string place =
+        from.choice(key, {{"remat", "remat"}, {"device", "device"}, {"offload", "offload"}}, "remat");
     if (!counts || place == "remat") continue;
     kept.tensors.insert(tensor);
     kept.is_offloaded = kept.is_offloaded || place == "offload";
@@ -92,8 +92,8 @@ void add_remat_policy(PlanYaml& from, bool has_experts, Json& plan) {
   std::map<std::string, std::string> names;
   for (const RematPolicy& policy : kPolicies) names[policy.name] = policy.name;
   const std::string name = from.choice(key, names, "full");
-  const RematPolicy policy = *std::ranges::find(
-      kPolicies, name, [](const RematPolicy& each) { return std::string(each.name); });
+  const RematPolicy policy =
+      *std::ranges::find(kPolicies, name, [](const RematPolicy& each) { return std::string(each.name); });
   Kept kept = kept_by_keys(from, name == kCustom);
   if (name != kCustom) kept = {keys_of(policy.kept), policy.is_offloaded};
   const std::string differs = add_modules(kept, has_experts, plan);

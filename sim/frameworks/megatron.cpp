@@ -111,9 +111,7 @@ class MegatronReader {
       note(fmt::format("{} {} ignored: {}", join(names), names.size() > 1 ? "are" : "is", effect));
   }
 
-  void optimizer() {
-    note_optimizer("--optimizer", flags_.text_or("--optimizer", "adam"), imported_);
-  }
+  void optimizer() { note_optimizer("--optimizer", flags_.text_or("--optimizer", "adam"), imported_); }
 
   // Whether the launcher has a number of nodes that the text does not decide.
   bool nodes_are_open() const {

@@ -50,8 +50,7 @@ void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<
 }
 
 // DeepSpeed's engine shards, reduces, offloads and clips as its file says. Sizes are the script's.
-std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan,
-                                            Imported& imported) {
+std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan, Imported& imported) {
   if (!has_engine_file(flags)) return {};
   std::vector<std::string>& notes = imported.notes;
   const std::string name = flags.text("--deepspeed-config");

@@ -24,8 +24,7 @@ void add_megatron_deepspeed(const MegatronFlags& flags, Json& plan, std::vector<
 bool has_engine_file(const MegatronFlags& flags);
 
 // Settings of the ds_config.json that the script writes or the user names; the result lists them.
-std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan,
-                                            Imported& imported);
+std::vector<ImportedOption> add_engine_file(const MegatronFlags& flags, Json& plan, Imported& imported);
 
 // Experts of the written-out model; `width`: of the MLP of a layer without experts.
 void add_experts_of_deepspeed(const MegatronFlags& flags, std::int64_t width, Json& config,

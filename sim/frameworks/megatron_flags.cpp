@@ -175,7 +175,8 @@ void MegatronFlags::require_values(const ScriptFlag& flag, const MegatronOption&
   }
   if (costs_nothing(option)) return;
   if (flag.values.empty()) return must("needs a value");
-  if (option.takes_number() && flag.values.size() > 1) return must(option.many.empty() ? "takes one value" : option.many);
+  if (option.takes_number() && flag.values.size() > 1)
+    return must(option.many.empty() ? "takes one value" : option.many);
   if (option.takes == OptionTakes::integer && !is_number<std::int64_t>(flag.values[0]))
     must(fmt::format("must be an integer from 0 to {}", kMaxInteger));
   if (option.takes == OptionTakes::number && !is_number<double>(flag.values[0])) must("must be a number");

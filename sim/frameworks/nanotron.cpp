@@ -195,9 +195,9 @@ Imported import_nanotron(const YamlText& yaml, const std::string& file, const Im
   const std::string schedule =
       from.choice("parallelism.pp_engine", {{"afab", "gpipe"}, {"1f1b", "1f1b"}}, "gpipe");
   if (pp > 1) plan["schedule"] = schedule;
-  const std::string mode =
-      from.choice("parallelism.tp_mode",
-                  {{"ALL_REDUCE", ""}, {"REDUCE_SCATTER", "sp"}, {"all_reduce", ""}, {"reduce_scatter", "sp"}}, "");
+  const std::string mode = from.choice(
+      "parallelism.tp_mode",
+      {{"ALL_REDUCE", ""}, {"REDUCE_SCATTER", "sp"}, {"all_reduce", ""}, {"reduce_scatter", "sp"}}, "");
   plan["sequence_parallel"] = mode == "sp" && tp > 1;
   if (from.on("parallelism.tp_linear_async_communication") && tp > 1)
     from.note("parallelism.tp_linear_async_communication",

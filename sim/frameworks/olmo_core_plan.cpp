@@ -20,7 +20,11 @@ class OlmoCore {
  public:
   OlmoCore(const PythonSettings& found, const YamlText& yaml, const std::string& file,
            const ImportRequest& request)
-      : found_(found), experiment_(found.json), file_(file), request_(request), from_(yaml, file, request, Typing::words) {}
+      : found_(found),
+        experiment_(found.json),
+        file_(file),
+        request_(request),
+        from_(yaml, file, request, Typing::words) {}
 
   Imported read() {
     const auto& words = request_.shell.arguments;
@@ -62,9 +66,9 @@ class OlmoCore {
   void batch() {
     const std::int64_t longest = from_.integer("train_module.max_sequence_length", 0, "/plan/seq", 1);
     const Json* own = from_.find("dataset.sequence_length");
-    const bool is_open = own != nullptr && is_open_python(*own);
-    const std::int64_t said =
-        is_open ? longest : from_.integer("dataset.sequence_length", longest, "/plan/seq", 1);
+    const std::int64_t said = own != nullptr && is_open_python(*own)
+                                  ? longest
+                                  : from_.integer("dataset.sequence_length", longest, "/plan/seq", 1);
     seq_ = over("/plan/seq", std::max<std::int64_t>(1, said));
     const std::int64_t tokens = from_.integer("train_module.rank_microbatch_size", 0, "/plan/micro_batch", 1);
     plan_["seq"] = seq_;
@@ -81,15 +85,14 @@ class OlmoCore {
                  "is approximated: attention spans the whole sequence, not each document");
   }
 
-  // Both train_module and data_loader refuse other numbers of tokens (train/train_module/transformer/
-  // train_module.py; data/data_loader.py, NumpyDataLoaderBase).
+  // train/train_module/transformer/train_module.py and data/data_loader.py refuse other numbers of tokens.
   void require_sequences(const char* key, std::int64_t tokens) {
     if (tokens % seq_ == 0) return;
-    const std::int64_t fewer = tokens / seq_ * seq_;
-    from_.violations.push_back(
-        {file_, from_.place(key), "must be a multiple of the sequence length, as OLMo-core requires",
-         fmt::format("{} tokens, sequences of {}", tokens, seq_),
-         fewer > 0 ? fmt::format("{} or {}", fewer, fewer + seq_) : std::to_string(seq_)});
+    const std::int64_t near = std::max(seq_, tokens / seq_ * seq_);
+    from_.violations.push_back({file_, from_.place(key),
+                                "must be a multiple of the sequence length, as OLMo-core requires",
+                                fmt::format("{} tokens, sequences of {}", tokens, seq_),
+                                fmt::format("{} or {}", near, near + seq_)});
   }
 
   void gpus() {

@@ -64,10 +64,8 @@ constexpr std::array kOptimizers = {
     KnownOptimizer{"pagedadamw8bit", kQuantized, kLessMemory},
     KnownOptimizer{"adamwbnb8bit", kQuantized, kLessMemory},
     KnownOptimizer{"adamwtorch8bit", kQuantized, kLessMemory},
-    KnownOptimizer{"pagedadamw",
-                   kPaged, "less memory, more time"},
-    KnownOptimizer{"pagedadamw32bit",
-                   kPaged, "less memory, more time"},
+    KnownOptimizer{"pagedadamw", kPaged, "less memory, more time"},
+    KnownOptimizer{"pagedadamw32bit", kPaged, "less memory, more time"},
     KnownOptimizer{"lion8bit", kOneMoment, kLessMemory},
     KnownOptimizer{"pagedlion8bit", kOneMoment, kLessMemory},
 };

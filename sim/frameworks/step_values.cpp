@@ -33,13 +33,15 @@ constexpr std::array kStepValues = {
     StepValue{"MLP width", Part::network, "/model",
               "ffn_hidden_size intermediate_size base_mlp_dim expansion_ratio feed_forward.hidden_size "
               "moe_ffn_hidden_size moe_intermediate_size base_moe_mlp_dim"},
-    StepValue{"vocabulary", Part::network, "/model",
-              "vocab_size padded_vocab_size tokenizer_type tokenizer_model tokenizer_name_or_path vocab_file"},
+    StepValue{
+        "vocabulary", Part::network, "/model",
+        "vocab_size padded_vocab_size tokenizer_type tokenizer_model tokenizer_name_or_path vocab_file"},
     StepValue{"GPUs", Part::job, "/gpus", ""},
-    StepValue{"sequence length", Part::plan, "/plan/seq",
-              "seq_length seq_len sequence_length max_seq_len cutoff_len sequence_len max_seq_length max_length "
-              "max_target_length max_prompt_length max_sequence_length max_context_length encoder_seq_length "
-              "rollout_max_context_len rollout_max_response_len"},
+    StepValue{
+        "sequence length", Part::plan, "/plan/seq",
+        "seq_length seq_len sequence_length max_seq_len cutoff_len sequence_len max_seq_length max_length "
+        "max_target_length max_prompt_length max_sequence_length max_context_length encoder_seq_length "
+        "rollout_max_context_len rollout_max_response_len"},
     StepValue{"microbatch", Part::plan, "/plan/micro_batch",
               "micro_batch_size train_micro_batch_size_per_gpu per_device_train_batch_size local_batch_size "
               "training.batch_size device_train_microbatch_size per_device_batch_size "

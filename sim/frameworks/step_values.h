@@ -16,8 +16,8 @@ struct Coverage {
   std::size_t all() const { return read.size() + assumed.size(); }
 };
 
-// Each value once: of the network, the job, the batch, the split and the state. Expert parallelism is one where
-// the network has experts.
+// Each value once: of the network, the job, the batch, the split and the state. Expert parallelism is one
+// where the network has experts.
 Coverage coverage_of(const Imported& imported, const SaidOverFile& over);
 
 // "read 14 of the 17 values that shape a step; assumed: vocabulary, GPUs"

@@ -58,11 +58,16 @@ void add_fsdp_of_trainer(PlanYaml& from, Json& plan) {
   if (plan["zero"] != 0 && version < 2 && !is_split) plan["framework"] = "fsdp1";
   for (const std::string before : {"fsdp_config.", "fsdp_config.fsdp_"}) {  // of transformers, and of axolotl
     // Of FSDP2 a switch, of FSDP1 a strategy.
-    const std::string reshard =
-        from.choice(before + "reshard_after_forward",
-                    {{"true", ""}, {"True", ""}, {"false", "2"}, {"False", "2"}, {"FULL_SHARD", ""},
-                     {"SHARD_GRAD_OP", "2"}, {"HYBRID_SHARD", ""}, {"NO_SHARD", "0"}},
-                    "");
+    const std::string reshard = from.choice(before + "reshard_after_forward",
+                                            {{"true", ""},
+                                             {"True", ""},
+                                             {"false", "2"},
+                                             {"False", "2"},
+                                             {"FULL_SHARD", ""},
+                                             {"SHARD_GRAD_OP", "2"},
+                                             {"HYBRID_SHARD", ""},
+                                             {"NO_SHARD", "0"}},
+                                            "");
     if (!reshard.empty()) plan["zero"] = std::stoi(reshard);
     if (from.on(before + "offload_params")) {
       plan["offload"] = "optimizer";
@@ -156,8 +161,7 @@ void add_frozen(PlanYaml& from, bool is_factory, Json& plan) {
 
 // true, false, and axolotl's auto and full.
 std::string switch_word(PlanYaml& from, const char* key) {
-  return from.choice(
-      key, {{"true", "true"}, {"false", "false"}, {"auto", "auto"}, {"full", "true"}}, "");
+  return from.choice(key, {{"true", "true"}, {"false", "false"}, {"auto", "auto"}, {"full", "true"}}, "");
 }
 
 // bf16 by default: trl/trainer/base_config.py, and axolotl's schema, whose "auto" takes it on GPUs that have
@@ -275,10 +279,7 @@ Imported import_trainer(const YamlText& yaml, const std::string& file, const Imp
   const bool is_axolotl = yaml.json.contains("base_model");
   const bool is_factory = yaml.json.contains("finetuning_type") || yaml.json.contains("template");
   // axolotl/utils/schemas/config.py; HfArgumentParser.parse_dict; trl/scripts/utils.py, TrlParser.
-  PlanYaml from(yaml, file, request,
-                is_axolotl   ? Typing::lax
-                : is_factory ? Typing::strict
-                             : Typing::words);
+  PlanYaml from(yaml, file, request, is_axolotl ? Typing::lax : is_factory ? Typing::strict : Typing::words);
   for (const char* key : {"tensor_model_parallel_size", "pipeline_model_parallel_size"})
     if (yaml.json.contains(key))
       throw InputError(

@@ -28,27 +28,34 @@ std::int64_t positive(PlanYaml& from, const std::string& path, std::int64_t fall
 constexpr const char* kEntropy =
     "the entropy over the logits is not counted: the step is predicted too fast, with too little memory";
 constexpr std::array kIgnoredOfActor = {
-    CountedKey{"calculate_entropy", "false", kEntropy, "more memory, more time"}, CountedKey{"entropy_coeff", "0", kEntropy, "more memory, more time"},
+    CountedKey{"calculate_entropy", "false", kEntropy, "more memory, more time"},
+    CountedKey{"entropy_coeff", "0", kEntropy, "more memory, more time"},
     CountedKey{"use_prefix_grouper", "false", "each sample is counted with its own prompt", "less time"},
     CountedKey{"calculate_sum_pi_squared", "false", "the further sum over the logits is not counted"},
     CountedKey{"router_replay.mode", "\"disabled\"", "experts are counted as routed anew"}};
 constexpr std::array kIgnoredOfModel = {
-    CountedKey{"enable_activation_offload", "false", "activations are counted on the GPU", "less memory, more time"},
-    CountedKey{"use_liger", "false", "its fused kernels are not counted: too slow, with too much memory", "less memory, less time"},
+    CountedKey{"enable_activation_offload", "false", "activations are counted on the GPU",
+               "less memory, more time"},
+    CountedKey{"use_liger", "false", "its fused kernels are not counted: too slow, with too much memory",
+               "less memory, less time"},
     CountedKey{"use_fused_kernels", "false",
-               "logits and loss are counted without its fused kernels: more memory", "less memory, less time"},
-    CountedKey{"tiled_mlp.enabled", "false", "the MLP is counted for the whole sequence at once", "less memory, more time"},
+               "logits and loss are counted without its fused kernels: more memory",
+               "less memory, less time"},
+    CountedKey{"tiled_mlp.enabled", "false", "the MLP is counted for the whole sequence at once",
+               "less memory, more time"},
     CountedKey{"mtp.enable", "false", "no multi-token prediction layer is counted"},
     CountedKey{"lora_rank", "0", "all parameters are counted as trained", "less memory, less time"},
     CountedKey{"override_config", "{}", "the network that --model names is counted"},
-    CountedKey{"use_remove_padding", "false", "every sequence has its full length, so that none is shorter", "less time"}};
+    CountedKey{"use_remove_padding", "false", "every sequence has its full length, so that none is shorter",
+               "less time"}};
 constexpr std::array kIgnoredOfFsdpEngine = {
     CountedKey{"model_dtype", "\"fp32\"", "shards and optimizer state are counted in fp32", "less memory"},
     CountedKey{"full_determinism", "false", "kernels are counted without it: too fast"}};
 constexpr std::array kIgnoredOfMegatronOptimizer = {
-    CountedKey{"optimizer", "\"adam\"", "the state and step of Adam are counted", "less memory, more memory, less time, more time"},
-    CountedKey{"override_optimizer_config.use_precision_aware_optimizer", "false",
-               "state is counted in fp32", "less memory"},
+    CountedKey{"optimizer", "\"adam\"", "the state and step of Adam are counted",
+               "less memory, more memory, less time, more time"},
+    CountedKey{"override_optimizer_config.use_precision_aware_optimizer", "false", "state is counted in fp32",
+               "less memory"},
     CountedKey{"override_optimizer_config.overlap_cpu_optimizer_d2h_h2d", "false",
                "copies are counted as the offload has them"}};
 
@@ -223,7 +230,8 @@ void add_microbatches(PlanYaml& from, const std::string& before, const std::stri
   if (!tokens.empty()) from.find(tokens);
   if (const std::int64_t each = from.integer(before + "_per_gpu", 0, "/plan/micro_batch", 1); each > 0)
     plan["micro_batch"] = each;
-  else if (const std::int64_t together = from.integer(before, 0, "/plan/micro_batch", 1); together > 0 && replicas > 0)
+  else if (const std::int64_t together = from.integer(before, 0, "/plan/micro_batch", 1);
+           together > 0 && replicas > 0)
     plan["micro_batch"] = std::max<std::int64_t>(1, together / replicas);
   else if (!from.is_over("/plan/micro_batch"))
     from.imported.notes.push_back(before + "_per_gpu is not given: pass --mbs");
@@ -295,7 +303,8 @@ Imported actor(PlanYaml& from, const Json& yaml, std::int64_t gpus) {
       strategy == "megatron" || (strategy.empty() && from.find(base + ".megatron") != nullptr);
   Json plan = {{"framework", framework_of(from, base + ".strategy", strategy)}};
   const std::string engine = base + (megatron ? ".megatron" : ".fsdp_config");
-  plan["seq"] = positive(from, "data.max_prompt_length", 512) + positive(from, "data.max_response_length", 512);
+  plan["seq"] =
+      positive(from, "data.max_prompt_length", 512) + positive(from, "data.max_response_length", 512);
   if (megatron) {
     add_megatron(from, engine, plan);
     add_megatron_optimizer(from, base + ".optim", plan);

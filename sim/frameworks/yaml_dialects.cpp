@@ -28,7 +28,8 @@ std::vector<YamlDialect> read_dialects() {
     dialect.rename.merge(row.at("rename").get<std::map<std::string, std::string>>());
     dialect.values.merge(row.at("values").get<std::map<std::string, std::map<std::string, std::string>>>());
     dialect.ignored.merge(row.at("ignored").get<std::map<std::string, std::string>>());
-    if (row.contains("changes")) dialect.changes.merge(row.at("changes").get<std::map<std::string, std::string>>());
+    if (row.contains("changes"))
+      dialect.changes.merge(row.at("changes").get<std::map<std::string, std::string>>());
     if (row.contains("environment")) row.at("environment").get_to(dialect.environment);
     const nlohmann::json counted = row.value("counted", nlohmann::json::object());
     for (const auto& [key, rule] : counted.items())

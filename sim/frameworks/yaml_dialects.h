@@ -22,7 +22,7 @@ struct YamlDialect {
   std::map<std::string, std::string> ignored;                        // with their effect
   // Of the answer, above 10 %, by ignored and counted keys (base/omitted_effect.h).
   std::map<std::string, std::string> changes;
-  std::set<std::string> environment;                                 // maps of environment variables
+  std::set<std::string> environment;  // maps of environment variables
   // Keys that are no arguments: the counted value, and the effect of another value.
   std::map<std::string, std::pair<Json, std::string>> counted;
   // Names of precisions, with the arguments that they set in every section.

@@ -48,7 +48,8 @@ MemoryVerdict memory_verdict(const std::vector<Footprint>& gpus, const Headroom&
 void weigh(const std::vector<OmittedEffect>& effects, MemoryVerdict& verdict);
 
 // "does not fit: 1.46 TB of 85 GB on pipeline rank 0, 1.37 TB too much", "tight: 1.5 GB (1.8 %) free, ...",
-// "fits: 15.3 GB (18.0 %) free", "not decided: as counted, 131 GB of 85 GB ...". One sentence without a full stop.
+// "fits: 15.3 GB (18.0 %) free", "not decided: as counted, 131 GB of 85 GB ...". One sentence without a full
+// stop.
 std::string in_words(const MemoryVerdict& verdict);
 
 }  // namespace rehearse

@@ -68,7 +68,8 @@ std::vector<OmittedEffect> read_omitted_effects(const JsonReader& scenario) {
   for (const JsonReader& row : scenario.objects("omitted_effects")) {
     OmittedEffect effect{row.text("option"), row.text("counted"), {}};
     const Json& changes = row.value("changes");
-    if (!changes.is_array() || changes.empty()) row.fail("changes", "must be a list", "found " + changes.dump());
+    if (!changes.is_array() || changes.empty())
+      row.fail("changes", "must be a list", "found " + changes.dump());
     for (const Json& change : changes) {
       const std::string word = change.is_string() ? change.get<std::string>() : change.dump();
       if (std::ranges::count(cost_changes(), word) == 0)

@@ -208,7 +208,8 @@ TEST(NcclSystems, OfAUserOutrankThoseThatWerePublished) {
   own.system = add_system(model.systems, "mine", machine());
   EXPECT_EQ(add_system(model.systems, "mine", machine()), own.system);
   const double published = all_reduce_s(model, machine(), 1024, kNode);
-  const double gathered = collective_time(model, machine(), CollectiveOp::all_gather, 1 << 20, kNode).total();
+  const double gathered =
+      collective_time(model, machine(), CollectiveOp::all_gather, 1 << 20, kNode).total();
   model.measured.push_back(own);
   EXPECT_GT(std::abs(published / 1e-3 - 1), 0.1);
   EXPECT_NEAR(all_reduce_s(model, machine(), 1024, kNode), 1e-3, 1e-12);
@@ -228,9 +229,9 @@ RC_GTEST_PROP(NcclTime, IsNoLongerOnABetterFigureOfAMeasuredSystem, ()) {
   better.node.nic.latency /= times();
   const int nodes = *rc::gen::element(1, 2, 8, 64);
   const GroupShape group{nodes * *rc::gen::element(2, 4, 8), nodes, 1};
-  const CollectiveOp op = *rc::gen::elementOf(
-      std::vector{CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
-                  CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_receive});
+  const CollectiveOp op = *rc::gen::elementOf(std::vector{
+      CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
+      CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_receive});
   const double bytes = std::exp2(*rc::gen::inRange(8, 34));
   RC_ASSERT(collective_time(model, better, op, bytes, group).total() <=
             collective_time(model, cluster, op, bytes, group).total() * (1 + 1e-12));

@@ -52,7 +52,7 @@ TEST(ImportMaxText, ReadsMeshesAndTheNetwork) {
   EXPECT_EQ(plan["zero"], 3);
   EXPECT_EQ(plan["zero_shard"], 8);
   EXPECT_EQ(plan["global_batch"], 32);
-  EXPECT_EQ(plan["recompute"], "none");
+  EXPECT_EQ(plan["recompute"], "selective");
   EXPECT_EQ(found.model["num_hidden_layers"], 3);
   EXPECT_EQ(plan["fused_attention"], false);
   EXPECT_EQ(found.model["activation"], "gelu");

@@ -104,7 +104,8 @@ TEST(TypedValues, OfLlmFoundry) {
 
 TEST(TypedValues, OfMaxText) {
   expect_typed_yaml(
-      "base_config: base.yml\nper_device_batch_size: 4\nmax_target_length: 4096\nici_pipeline_parallelism: 2\n"
+      "base_config: base.yml\nper_device_batch_size: 4\nmax_target_length: 4096\nici_pipeline_parallelism: "
+      "2\n"
       "num_experts: 8\nhardware: gpu\n");
 }
 
@@ -179,9 +180,14 @@ TEST(TypedValues, OfTorchtitan) {
 
 // Every number and switch of Megatron-LM that the reader uses, by its name in YAML.
 TEST(TypedValues, OfMegatron) {
-  const Json file = {{"num_layers", 4},   {"hidden_size", 256},           {"num_attention_heads", 4},
-                     {"seq_length", 512}, {"max_position_embeddings", 512}, {"micro_batch_size", 1},
-                     {"bf16", true},      {"vocab_size", 1024}};
+  const Json file = {{"num_layers", 4},
+                     {"hidden_size", 256},
+                     {"num_attention_heads", 4},
+                     {"seq_length", 512},
+                     {"max_position_embeddings", 512},
+                     {"micro_batch_size", 1},
+                     {"bf16", true},
+                     {"vocab_size", 1024}};
   int tried = 0;
   for (const MegatronOption& option : megatron_options()) {
     const bool is_read = option.role == OptionRole::field || option.role == OptionRole::combined ||
@@ -251,8 +257,10 @@ Imported of_registry(const std::string& settings) {
   request.shell.arguments = {"llama3_8b"};
   return import_torchtitan_python(
       "from torchtitan.trainer import Trainer\ndef llama3_8b():\n  return Trainer.Config(\n"
-      "    model_spec=model_registry(\"8B\"),\n    training=TrainingConfig(local_batch_size=1, seq_len=8192),\n"
-      "    " + settings + ")\n",
+      "    model_spec=model_registry(\"8B\"),\n    training=TrainingConfig(local_batch_size=1, "
+      "seq_len=8192),\n"
+      "    " +
+          settings + ")\n",
       "c.py", request, 32);
 }
 
@@ -285,7 +293,8 @@ TEST(Approximated, RematPoliciesAreReadByTheActivationsThatTheyKeep) {
 // Words of a row that no change knows would be an error of the program.
 TEST(Approximated, RowsOfTablesStateTheirChanges) {
   int stated = 0;
-  for (const MegatronOption& option : megatron_options()) stated += changes_of(option.changes).empty() ? 0 : 1;
+  for (const MegatronOption& option : megatron_options())
+    stated += changes_of(option.changes).empty() ? 0 : 1;
   EXPECT_GT(stated, 60);
   const auto omitted = [](const std::string& name, const std::string& text) {
     std::string words;

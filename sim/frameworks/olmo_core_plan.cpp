@@ -70,14 +70,10 @@ class OlmoCore {
                                   ? longest
                                   : from_.integer("dataset.sequence_length", longest, "/plan/seq", 1);
     seq_ = over("/plan/seq", std::max<std::int64_t>(1, said));
-    const std::int64_t tokens = from_.integer("train_module.rank_microbatch_size", 0, "/plan/micro_batch", 1);
     plan_["seq"] = seq_;
-    plan_["micro_batch"] = std::max<std::int64_t>(1, tokens / seq_);
-    if (!from_.is_over("/plan/micro_batch")) require_sequences("train_module.rank_microbatch_size", tokens);
-    const std::int64_t all = from_.integer("data_loader.global_batch_size", 0, "/plan/global_batch", 1);
-    if (!from_.is_over("/plan/global_batch")) require_sequences("data_loader.global_batch_size", all);
-    if (all > 0)
-      plan_["global_batch"] = std::max<std::int64_t>(1, all / seq_);
+    plan_["micro_batch"] = sequences("train_module.rank_microbatch_size", "/plan/micro_batch", 1);
+    if (const std::int64_t all = sequences("data_loader.global_batch_size", "/plan/global_batch"); all > 0)
+      plan_["global_batch"] = all;
     else
       from_.imported.notes.emplace_back("data_loader.global_batch_size is not given: pass --gbs");
     if (from_.on("dataset.generate_doc_lengths"))
@@ -85,14 +81,16 @@ class OlmoCore {
                  "is approximated: attention spans the whole sequence, not each document");
   }
 
-  // train/train_module/transformer/train_module.py and data/data_loader.py refuse other numbers of tokens.
-  void require_sequences(const char* key, std::int64_t tokens) {
-    if (tokens % seq_ == 0) return;
-    const std::int64_t near = std::max(seq_, tokens / seq_ * seq_);
-    from_.violations.push_back({file_, from_.place(key),
-                                "must be a multiple of the sequence length, as OLMo-core requires",
-                                fmt::format("{} tokens, sequences of {}", tokens, seq_),
-                                fmt::format("{} or {}", near, near + seq_)});
+  // train/train_module/transformer/train_module.py and data/data_loader.py refuse tokens of half a sequence.
+  std::int64_t sequences(const char* key, const char* pointer, std::int64_t least = 0) {
+    const std::int64_t tokens = from_.integer(key, 0, pointer, 1),
+                       near = std::max(seq_, tokens / seq_ * seq_);
+    if (tokens % seq_ != 0 && !from_.is_over(pointer))
+      from_.violations.push_back({file_, from_.place(key),
+                                  "must be a multiple of the sequence length, as OLMo-core requires",
+                                  fmt::format("{} tokens, sequences of {}", tokens, seq_),
+                                  fmt::format("{} or {}", near, near + seq_)});
+    return std::max(least, tokens / seq_);
   }
 
   void gpus() {
@@ -270,8 +268,8 @@ class OlmoCore {
 
   void blocks(std::int64_t interval) {
     const Json* count = from_.find("model.n_layers");
-    const bool is_open = count != nullptr && is_open_python(*count);
-    const std::int64_t layers = is_open ? 0 : from_.integer("model.n_layers", 0);
+    const bool is_known = count != nullptr && !is_open_python(*count);
+    const std::int64_t layers = is_known ? from_.integer("model.n_layers", 0) : 0;
     const std::int64_t chunks = pp_ * plan_.value("vpp", std::int64_t{1});
     plan_["recompute_method"] = "block";
     plan_["recompute_num_layers"] =

@@ -144,14 +144,20 @@ void require_read(const Coverage& coverage, const Imported& imported, const std:
                     "--model NAME --cluster NAME --gpus N --tp N --pp N --gbs N"});
 }
 
+SaidOverFile said_over_file(const GivenFlags& given) {
+  SaidOverFile over;
+  for (const Flag& flag : scenario_flags())
+    if (const auto value = given.values.find(flag.name); value != given.values.end())
+      over[flag.pointer] = value->second;
+  return over;
+}
+
 // The command line's data for the import. Words with "=" are variables of a script, others its arguments.
 ImportRequest request_of(const ImportOptions& options) {
   ImportRequest request;
   request.gpus = gpus_of(options.given);
   request.vocabulary = options.vocabulary;
-  for (const Flag& flag : scenario_flags())
-    if (const auto value = options.given.values.find(flag.name); value != options.given.values.end())
-      request.over[flag.pointer] = value->second;
+  request.over = said_over_file(options.given);
   for (const std::string& name : options.ignored)
     request.ignored.push_back(name.starts_with("--") ? name : "--" + name);
   for (const std::string& word : options.words) {
@@ -180,7 +186,7 @@ void say_null_keys(const Imported& imported) {
 // command line are reported only here.
 void import(const ImportOptions& options, const LaunchKind& kind, Imported imported) {
   require_apart({options.output});
-  const Coverage coverage = coverage_of(imported, request_of(options).over);
+  const Coverage coverage = coverage_of(imported, said_over_file(options.given));
   require_read(coverage, imported, options.given.file);
   if (!imported.omitted.empty()) {
     imported.scenario["omitted_effects"] = omitted_json(imported.omitted);

@@ -130,7 +130,7 @@ Coverage coverage_of(const Imported& imported, const SaidOverFile& over) {
                                                  : is_stated;
     const bool by_line = over.contains(value.pointer);
     (by_file || by_line ? coverage.read : coverage.assumed).emplace_back(value.name);
-    if (by_file && value.part != Part::job) coverage.from_file.emplace_back(value.name);
+    if (is_stated || (is_of_network && names_model)) coverage.from_file.emplace_back(value.name);
   }
   return coverage;
 }

@@ -10,9 +10,10 @@
 namespace rehearse {
 
 struct Coverage {
-  std::vector<std::string> read;       // of the file or the command line
-  std::vector<std::string> assumed;    // defaults of the framework or of this program
-  std::vector<std::string> from_file;  // of the network and the plan, without those of the command line
+  std::vector<std::string> read;     // of the file or the command line
+  std::vector<std::string> assumed;  // defaults of the framework or of this program
+  std::vector<std::string>
+      from_file;  // of the network and the plan, be it that the command line replaces them
   std::size_t all() const { return read.size() + assumed.size(); }
 };
 

@@ -1,14 +1,15 @@
 """Which settings does a configuration in Python state?
 
 Reads one request as JSON from standard input and prints the settings as JSON. Python's own parser reads the file, and
-none of it is executed or imported: this program follows assignments, calls and straight-line code over the tree. A value
-is decided, or open with a reason and a line. A statement that is not followed opens each name that it binds and each
-object that it can reach. Objects are told apart by identity, so that a change through another name counts. An object of
+none of it is executed or imported: this program follows assignments, calls and straight-line code over the tree. A
+value is decided, or open with a reason and a line. A statement that is not followed opens each name that it binds and
+each object that it can reach. Objects are told apart by identity, so that a change through another name counts. An object of
 another module keeps the arguments and attributes that it is given.
 
 Request:  {"text", "sources": {file: text}, "function": name or "", "script": bool, "given": {name: value}}
-Answer:   {"result", "lines": {pointer: line}, "calls" that are handed functions, "functions", "imports", "missing", "unused"}, or {"error", "line"}
-Values:   scalars, arrays, maps; {"()": called name, "0": first argument, keyword: value}; {".": name of another module};
+Answer:   {"result", "lines": {pointer: line}, "calls" that are handed functions, "functions", "imports", "missing",
+          "unused"}, or {"error", "line"}
+Values:   scalars, arrays, maps; {"()": called name, "0": argument, keyword: value}; {".": name of another module};
           {"=>": function of the file}; "?": [reason, line] in the place of values; "<-": the object whose method made
           it; "+": items that are appended to a list of another module.
 """
@@ -29,9 +30,9 @@ PURE = {"len", "int", "float", "str", "bool", "abs", "min", "max", "sum", "round
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
              ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
              ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitAnd: operator.and_, ast.BitXor: operator.xor,
-             ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-             ast.GtE: operator.ge, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
-             ast.Not: operator.not_, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b}
+             ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
+             ast.Gt: operator.gt, ast.GtE: operator.ge, ast.USub: operator.neg, ast.UAdd: operator.pos,
+             ast.Invert: operator.invert, ast.Not: operator.not_, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -52,9 +53,9 @@ class Func:
 
 
 class Obj:
-    """A list, map, class, module, or an object that a call made. `why`: code that is not followed has it, and it is open
-    for good. `held`: another object has it, or a copy. `call`: the expression that made it. `implicit`: a part of an
-    object of another module, which comes to be when it is read or set. `record`: keeps arguments as fields."""
+    """A list, map, class, module, or an object that a call made. `why`: code that is not followed has it, and it is
+    open for good. `held`: another object has it, or a copy. `call`: the expression that made it. `implicit`: a part of
+    an object of another module, which comes to be when it is read or set. `record`: keeps arguments as fields."""
 
     def __init__(self, kind, name, call):
         self.kind, self.name, self.call = kind, name, call
@@ -116,20 +117,21 @@ def is_constructor(path):
 def bounded(function, *values):
     """The value of a pure function. Undecided where it fails, or could exceed any setting."""
     a, b = values if len(values) == 2 else (None, None)
-    sizes = [len(x) for x in (a, b) if isinstance(x, (str, tuple, list))]
+    sized = (str, tuple, list)
+    sizes = [len(x) for x in (a, b) if isinstance(x, sized)]
     whole = isinstance(a, int) and isinstance(b, int)
     if function is operator.pow and whole and abs(a).bit_length() * abs(b) > MAX_BITS:
         raise Undecided
     if function is operator.lshift and whole and b > MAX_BITS or function is operator.mod and isinstance(a, str):
         raise Undecided
-    if function is operator.mul and sizes and sizes[0] * (b if not isinstance(b, (str, tuple, list)) else a) > MAX_ITEMS:
+    if function is operator.mul and sizes and sizes[0] * (a if isinstance(b, sized) else b) > MAX_ITEMS:
         raise Undecided
     if any(isinstance(x, range) and len(x) > MAX_ITEMS for x in values) and function is not len:
         raise Undecided
     found = function(*values)
     if isinstance(found, int) and found.bit_length() > 2 * MAX_BITS:
         raise Undecided
-    if isinstance(found, (str, tuple, list)) and len(found) > MAX_ITEMS or isinstance(found, complex):
+    if isinstance(found, sized) and len(found) > MAX_ITEMS or isinstance(found, complex):
         raise Undecided
     return found
 
@@ -189,7 +191,7 @@ class Reader:
 
     def open(self, node, *values, why="is not decided"):
         """An operation that is not followed, on values that it may change or hand on."""
-        reasons = [x if isinstance(x, Open) else x.why for x in values if isinstance(x, Open) or isinstance(x, Obj) and x.why]
+        reasons = [x if isinstance(x, Open) else x.why for x in values if isinstance(x, (Open, Obj)) and x.why]
         found = reasons[0] if reasons else Open(f"{text_of(node)} {why}", node)
         self.taint(found, *values)
         self.called(found)
@@ -310,8 +312,9 @@ class Reader:
     def apply(self, node, function, *values):
         """A pure function of decided values."""
         try:
-            if function is len and isinstance(values[0], Obj) and values[0].kind in ("list", "dict") and not values[0].why:
-                return len(values[0].items)
+            only = values[0]
+            if function is len and isinstance(only, Obj) and only.kind in ("list", "dict") and not only.why:
+                return len(only.items)
             found = bounded(function, *(self.flat(x) for x in values))
         except (Undecided, ArithmeticError, LookupError, TypeError, ValueError):
             return self.open(node, *(x for x in values if not self.is_unset(x)))
@@ -493,7 +496,8 @@ class Reader:
             found.fields = {x: self.keep(parts[x], values[x]) for x in parts}
             found.lines = {x: part.lineno for x, part in parts.items()}
             return found
-        if is_made and base.implicit and not base.why and not base.held and last == "append" and list(parts) == ["0"] and not self.maybe:
+        is_list = is_made and base.implicit and not (base.why or base.held or self.maybe)
+        if is_list and last == "append" and list(parts) == ["0"]:
             base.items.append(self.keep(parts["0"], values["0"]))
             return None
         kept, own = {x: self.frozen(each) for x, each in values.items()}, self.frozen(base) if is_made else None
@@ -635,10 +639,12 @@ class Reader:
         ast.copy_location(load, node)
         old, new = self.value(ast.fix_missing_locations(load)), self.value(node.value)
         changes = not isinstance(old, SCALARS + (tuple,)) or isinstance(node.target, ast.Subscript)
-        self.assign(node.target, self.open(node, old, new) if changes else self.apply(node, OPERATORS.get(type(node.op)), old, new))
+        found = self.open(node, old, new) if changes else self.apply(node, OPERATORS.get(type(node.op)), old, new)
+        self.assign(node.target, found)
 
     def function(self, node, why=None):
-        if isinstance(node, ast.AsyncFunctionDef) or has(node.body if isinstance(node.body, list) else [node.body], (ast.Yield, ast.YieldFrom)):
+        body = node.body if isinstance(node.body, list) else [node.body]
+        if isinstance(node, ast.AsyncFunctionDef) or has(body, (ast.Yield, ast.YieldFrom)):
             why = why or Open("a generator or coroutine is not followed", node)
         func, spec = Func(node, self.frame, why), node.args
         names = [x.arg for x in spec.posonlyargs + spec.args]
@@ -722,8 +728,8 @@ class Reader:
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError) as error:
-            version, of = sys.version.split()[0], f" of {name}" if name else ""
-            raise Stop(f"is no Python {version}{of}: {getattr(error, 'msg', error)}", getattr(error, "lineno", 0)) from None
+            where = sys.version.split()[0] + (f" of {name}" if name else "")
+            raise Stop(f"is no Python {where}: {getattr(error, 'msg', error)}", getattr(error, "lineno", 0)) from None
         for each in ast.walk(tree):
             if isinstance(each, (ast.Global, ast.Nonlocal)):
                 self.never.update(dict.fromkeys(each.names))

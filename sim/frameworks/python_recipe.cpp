@@ -30,6 +30,29 @@ constexpr std::array kNeededOfRecipe = {
         {"model.seq_length", "dataset.seq_length", "dataset.sequence_length"}, "/plan/seq", "--seq"},
     NeededOfRecipe{{"precision", "mixed_precision", "model.bf16"}, "/plan/precision", "--precision"}};
 
+// Values and sections that a function of another module makes. Values are open; the file may set parts of
+// sections.
+void open_calls(Json& value, const std::string& path, PythonSettings& found) {
+  if (!value.is_object()) return;
+  std::vector<std::string> values;
+  for (auto& [key, each] : value.items()) {
+    const std::string made = made_by(each), own = path.empty() ? key : path + "." + key;
+    if (key == "<-" || key == "+") continue;
+    if (!made.empty() && !is_python_class(made) && !path.empty() && !options_of_argument(key).empty()) {
+      std::string pointer = "/" + own;
+      std::ranges::replace(pointer, '.', '/');
+      const auto line = found.lines.find(pointer);
+      found.open.push_back({own, made + "() makes it", line == found.lines.end() ? 0 : line->second});
+      values.push_back(key);
+    } else if (!made.empty() && !is_python_class(made) && key != "mixed_precision" && key != "model") {
+      found.notes.push_back(
+          fmt::format("not decided: what {}() sets in {}: Megatron-LM's defaults are counted", made, own));
+    }
+    open_calls(each, own, found);
+  }
+  for (const std::string& key : values) value.erase(key);
+}
+
 bool has_base(const PythonSettings& found) {
   return !is_python_class(made_by(found.json));
 }
@@ -72,6 +95,7 @@ std::string kind_of_python(const std::string& text, const std::string& file) {
 }
 
 void note_on_recipe(PythonSettings& found) {
+  open_calls(found.json, "", found);
   for (const OpenSetting& each : found.open)
     if (!is_needed(each.path)) found.notes.push_back(note_on_open(each));
   if (!has_base(found) || made_by(found.json).empty()) return;
@@ -135,11 +159,6 @@ Imported import_bridge_settings(PythonSettings found, const std::string& file, c
     found.json["mixed_precision"].erase("0");
   }
   require_decided_recipe(found, found.json, file, request);
-  for (const auto& [key, value] : found.json.items())
-    if (const std::string made = made_by(value);
-        !made.empty() && !is_python_class(made) && key != "model" && key != "mixed_precision")
-      found.notes.push_back(
-          fmt::format("not decided: what {}() sets in {}: Megatron-LM's defaults are counted", made, key));
   drop_names_of_calls(found.json);
   if (found.json.contains("model") && found.json["model"].is_object()) found.json["model"].erase("0");
   YamlText yaml;

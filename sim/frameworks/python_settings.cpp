@@ -188,7 +188,8 @@ void take_open(Json& value, const std::string& path, std::vector<OpenSetting>& o
   std::vector<std::string> undecided;
   for (auto& [key, each] : value.items()) {
     if (is_open(each)) undecided.push_back(key);
-    take_open(each, joined_path(path, key), open);
+    std::vector<OpenSetting> of_maker;  // states nothing of this object
+    take_open(each, joined_path(path, key), key == "<-" ? of_maker : open);
   }
   for (const std::string& key : undecided) value.erase(key);
 }

@@ -156,7 +156,7 @@ def reachable(*values):
 class Reader:
     def __init__(self, request):
         self.sources, self.given, self.script = request["sources"], request["given"], request["script"]
-        self.objects, self.calls, self.imports, self.modules, self.used, self.never = [], [], {}, {}, set(), {}
+        self.seen, self.calls, self.imports, self.modules, self.used, self.never = set(), [], {}, {}, set(), {}
         self.steps = self.depth = self.output = 0
         self.maybe = self.frame = None  # `maybe`: why the statements at hand may run or not
         self.trusted, self.lines, self.root = True, {}, None
@@ -170,7 +170,6 @@ class Reader:
     def new(self, kind, name="", call=None, items=None):
         obj = Obj(kind, name, call)
         obj.items = obj.items if items is None else items
-        self.objects.append(obj)
         self.step(1 + len(obj.items) // 16)
         return obj
 
@@ -185,9 +184,9 @@ class Reader:
                 each.why = each.why or why
 
     def called(self, why):
-        """Code that is not followed runs. Where it has a function of the file, it may change any object."""
+        """Code that is not followed runs. A function of the file that it has may change all that such functions see."""
         if self.handed:
-            self.taint(why, *self.objects)
+            self.taint(why, *(list(frame.names.values()) for frame in self.seen))
 
     def open(self, node, *values, why="is not decided"):
         """An operation that is not followed, on values that it may change or hand on."""
@@ -646,7 +645,10 @@ class Reader:
         body = node.body if isinstance(node.body, list) else [node.body]
         if isinstance(node, ast.AsyncFunctionDef) or has(body, (ast.Yield, ast.YieldFrom)):
             why = why or Open("a generator or coroutine is not followed", node)
-        func, spec = Func(node, self.frame, why), node.args
+        func, spec, frame = Func(node, self.frame, why), node.args, self.frame
+        while frame:
+            self.seen.add(frame)
+            frame = frame.parent
         names = [x.arg for x in spec.posonlyargs + spec.args]
         func.defaults = dict(zip(names[len(names) - len(spec.defaults):], [self.value(x) for x in spec.defaults]))
         func.defaults.update({x.arg: self.value(y) for x, y in zip(spec.kwonlyargs, spec.kw_defaults) if y is not None})
@@ -737,6 +739,7 @@ class Reader:
         outer, maybe = self.frame, self.maybe
         self.frame, self.maybe = Frame(module.fields, set(), None), None
         self.root = self.root or self.frame
+        self.seen.add(self.frame)
         self.run(tree.body)
         self.frame, self.maybe = outer, maybe
 

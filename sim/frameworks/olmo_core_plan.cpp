@@ -65,10 +65,7 @@ class OlmoCore {
   // Both batch sizes are tokens: of a rank's microbatch, and of a step (data/data_loader.py).
   void batch() {
     const std::int64_t longest = from_.integer("train_module.max_sequence_length", 0, "/plan/seq", 1);
-    const Json* own = from_.find("dataset.sequence_length");
-    const std::int64_t said = own != nullptr && is_open_python(*own)
-                                  ? longest
-                                  : from_.integer("dataset.sequence_length", longest, "/plan/seq", 1);
+    const std::int64_t said = from_.integer("dataset.sequence_length", longest, "/plan/seq", 1);
     seq_ = over("/plan/seq", std::max<std::int64_t>(1, said));
     plan_["seq"] = seq_;
     plan_["micro_batch"] = sequences("train_module.rank_microbatch_size", "/plan/micro_batch", 1);
@@ -267,9 +264,11 @@ class OlmoCore {
   }
 
   void blocks(std::int64_t interval) {
-    const Json* count = from_.find("model.n_layers");
-    const bool is_known = count != nullptr && !is_open_python(*count);
-    const std::int64_t layers = is_known ? from_.integer("model.n_layers", 0) : 0;
+    const std::int64_t layers = from_.integer("model.n_layers", 0);
+    if (layers == 0)
+      return from_.note(
+          "train_module.ac_config.block_interval",
+          "is approximated: all blocks are counted; the word model.n_layers=N gives their number");
     const std::int64_t chunks = pp_ * plan_.value("vpp", std::int64_t{1});
     plan_["recompute_method"] = "block";
     plan_["recompute_num_layers"] =
@@ -362,9 +361,8 @@ class OlmoCore {
     from_.ignore_unless("model.freeze_params", nullptr, "all parameters are counted as trained",
                         "less memory, less time");
     const std::string made = made_by(experiment_.value("model", Json()));
-    from_.imported.notes.push_back(
-        fmt::format("the network is that of {}, which OLMo-core makes: pass --model NAME|config.json",
-                    made.empty() ? "the script" : made));
+    from_.imported.notes.push_back("the network is that of " + (made.empty() ? "OLMo-core" : made) +
+                                   ": pass --model NAME|config.json");
   }
 
   // Parts that change a step during the run.

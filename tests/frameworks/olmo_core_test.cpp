@@ -166,9 +166,11 @@ TEST(ImportOlmoCore, ReadsRecomputeAndFloat8) {
                             "            modules=[f'blocks.{i}.feed_forward' for i in range(32)]),\n");
   EXPECT_EQ(modules["recompute"], "selective");
   EXPECT_EQ(modules["recompute_modules"], "mlp");
-  const Json blocks = plan(again + "mode='selected_blocks', block_interval=4),\n");
-  EXPECT_EQ(blocks["recompute_method"], "block");
-  EXPECT_EQ(blocks["recompute_num_layers"], 8);
+  const std::string blocks = kSharded + again + "mode='selected_blocks', block_interval=4),\n";
+  EXPECT_THAT(read(blocks).notes, Contains(HasSubstr("block_interval is approximated")));
+  ImportRequest request = on_gpus(64);
+  request.shell.variables["model.n_layers"] = "32";
+  EXPECT_EQ(read_launch("train.py", script(blocks), request).scenario["plan"]["recompute_num_layers"], 8);
   EXPECT_THAT(read(kSharded + again + "mode='budget', activation_memory_budget=0.5),\n").notes,
               Contains(HasSubstr("activation_memory_budget 0.5 is approximated")));
   const std::string fp8 = std::string(kSharded).substr(0, std::string(kSharded).find("        float8"));

@@ -12,6 +12,8 @@ namespace rehearse {
 
 namespace {
 
+constexpr std::size_t kMaxAlternatives = 200;  // pieces of a value that branches set; with more it is open
+
 void mark(ShellText& text, const BranchPointer& branch) {
   if (!branch) return;
   if (text.empty()) text.push_back({"", branch->line, branch});
@@ -19,8 +21,15 @@ void mark(ShellText& text, const BranchPointer& branch) {
     if (!piece.branch) piece.branch = branch;
 }
 
+// Of an element that may be absent.
+void mark_many(ShellText& element, const BranchPointer& branch) {
+  mark(element, branch);
+  for (ShellPiece& piece : element)
+    if (branch) piece.open = piece.has_letters() ? ShellOpen::maybe : ShellOpen::words;
+}
+
 bool is_same(const ShellPiece& before, const ShellPiece& after, const BranchPointer& branch) {
-  return before.line == after.line && before.is_whole == after.is_whole &&
+  return before.line == after.line && before.has_letters() == after.has_letters() &&
          (before.branch == after.branch || (!before.branch && after.branch == branch));
 }
 
@@ -87,11 +96,19 @@ void ShellValues::set(const std::string& given_name, ShellValue value, const Bra
   const std::string name = resolved(given_name);
   const int line = value.empty() || value.front().empty() ? 0 : value.front().front().line;
   if (is_given(name, value, line)) return;
+  if (scope_.altered.contains(name)) return undecide(name, line, "declare");
   const auto found = scope_.values.find(name);
-  if (!branch || found == scope_.values.end()) return store(name, std::move(value));
+  if (!branch) return store(name, std::move(value));
+  if (found == scope_.values.end()) {
+    for (ShellText& element : value) mark_many(element, branch);
+    return store(name, std::move(value));
+  }
   const ShellValue& before = found->second;
   for (const ShellText& element : before) spend(flat(element).size() + element.size(), branch->line);
-  for (ShellText& element : value) mark(element, branch);
+  const bool is_scalar = before.size() == 1 && value.size() == 1;
+  for (std::size_t i = 0; i < value.size(); ++i)
+    is_scalar || (i < before.size() && i < value.size()) ? mark(value[i], branch)
+                                                         : mark_many(value[i], branch);
   const bool grows = !before.empty() && before.size() <= value.size() && value.size() > 1 &&
                      std::ranges::equal(before, std::span(value).first(before.size()), {}, flat, flat);
   if (grows) {
@@ -99,12 +116,14 @@ void ShellValues::set(const std::string& given_name, ShellValue value, const Bra
     longer.insert(longer.end(), value.begin() + static_cast<std::ptrdiff_t>(before.size()), value.end());
     return store(name, std::move(longer));
   }
+  const bool has_first = !before.empty() && !value.empty();
   if (value.empty()) value.emplace_back();
   value.front() = either(before.empty() ? ShellText() : before.front(), std::move(value.front()), branch);
-  for (std::size_t i = 1; i < before.size(); ++i) {
-    value.push_back(before[i]);
-    mark(value.back(), branch);
-  }
+  if (value.front().size() > kMaxAlternatives)
+    value.front() = {{"$" + name, branch->line, branch, ShellOpen::text}};
+  if (!has_first) mark_many(value.front(), branch);
+  for (std::size_t i = 1; i < before.size(); ++i) value.push_back(before[i]);
+  for (std::size_t i = 1; i < value.size(); ++i) mark_many(value[i], branch);
   store(name, std::move(value));
 }
 
@@ -112,10 +131,10 @@ void ShellValues::unset(const std::string& given_name, const BranchPointer& bran
   const std::size_t bracket = given_name.find('[');
   const std::string name = resolved(given_name.substr(0, bracket));
   const auto found = scope_.values.find(name);
-  if (found == scope_.values.end()) return;
+  if (found == scope_.values.end() || scope_.constants.contains(name)) return;
   if (bracket == std::string::npos) {
     if (branch) {
-      for (ShellText& each : found->second) mark(each, branch);
+      for (ShellText& each : found->second) mark_many(each, branch);
       return;
     }
     scope_.values.erase(found);
@@ -127,7 +146,8 @@ void ShellValues::unset(const std::string& given_name, const BranchPointer& bran
   if (!key) return undecide(name, 0, "unset " + given_name);
   const std::optional<std::size_t> place = place_of(name, *key);
   if (!place) return;
-  if (branch) return mark(found->second[*place], branch);
+  if (!is_known_place(name, *place)) return undecide(name, 0, "unset " + given_name);
+  if (branch) return mark_many(found->second[*place], branch);
   std::vector<std::string> keys = keys_of(name);
   keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(*place));
   found->second.erase(found->second.begin() + static_cast<std::ptrdiff_t>(*place));
@@ -174,22 +194,36 @@ std::optional<std::size_t> ShellValues::place_of(const std::string& name, const 
   return found == keys.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - keys.begin()));
 }
 
+// Elements before it are one word each.
+bool ShellValues::is_known_place(const std::string& name, std::size_t place) const {
+  const ShellValue* list = find(name);
+  const auto end = list->begin() + static_cast<std::ptrdiff_t>(std::min(place, list->size()));
+  return scope_.maps.contains(resolved(name)) || std::none_of(list->begin(), end, is_many);
+}
+
 std::optional<ShellValue> ShellValues::element(const std::string& name, const std::string& key) const {
   const ShellValue* list = find(name);
   if (list == nullptr) return std::nullopt;
-  const bool is_undecided =
-      list->size() == 1 && branch_of(list->front()) && flat(list->front()) == "$" + resolved(name);
-  if (is_undecided) return *list;
   const std::optional<std::size_t> place = place_of(name, key);
+  const bool is_open =
+      list->size() == 1 && is_many(list->front()) && flat(list->front()) == "$" + resolved(name);
+  if (is_open) return *list;
+  const bool counts_back = key.starts_with('-') && !scope_.maps.contains(resolved(name));
+  if (!is_known_place(name, place && !counts_back ? *place : list->size()))
+    return ShellValue{
+        {{"${" + name + "[" + key + "]}", 0, branch_of(joined(*list, nullptr)), ShellOpen::text}}};
   return place ? std::optional(ShellValue{(*list)[*place]}) : std::nullopt;
 }
 
 void ShellValues::set_element(const std::string& given_name, const std::string& key, bool adds,
                               ShellText text, const BranchPointer& branch) {
   const std::string name = resolved(given_name);
-  if (given_.contains(name)) return;
+  if (given_.contains(name) || scope_.constants.contains(name)) return;
   ShellValue& list = scope_.values[name];
-  if (const std::optional<std::size_t> place = place_of(name, key)) {
+  const std::optional<std::size_t> place = place_of(name, key);
+  if (!is_known_place(name, place && !key.starts_with('-') ? *place : list.size()))
+    return undecide(name, text.empty() ? 0 : text.front().line, name + "[" + key + "]=...");
+  if (place) {
     ShellText& old = list[*place];
     if (adds) {
       mark(text, branch);
@@ -199,15 +233,15 @@ void ShellValues::set_element(const std::string& given_name, const std::string& 
     }
     return;
   }
-  mark(text, branch);
+  mark_many(text, branch);
   const bool is_map = scope_.maps.contains(name);
   const std::int64_t index = shell_integer(key).value_or(0);
   std::vector<std::string> keys = keys_of(name);
-  std::size_t place = keys.size();
-  while (!is_map && place > 0 && shell_integer(keys[place - 1]).value_or(0) > index) --place;
-  keys.insert(keys.begin() + static_cast<std::ptrdiff_t>(place), key);
+  std::size_t at = keys.size();
+  while (!is_map && at > 0 && shell_integer(keys[at - 1]).value_or(0) > index) --at;
+  keys.insert(keys.begin() + static_cast<std::ptrdiff_t>(at), key);
   const bool has_gaps = is_map || scope_.keys.contains(name) || key != std::to_string(list.size());
-  list.insert(list.begin() + static_cast<std::ptrdiff_t>(place), std::move(text));
+  list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), std::move(text));
   if (has_gaps) scope_.keys[name] = std::move(keys);
 }
 
@@ -222,7 +256,7 @@ std::vector<ShellValues::Item> ShellValues::items_of(const std::string& name, co
       continue;
     }
     const std::optional<std::string> key = key_of(name, token.text.substr(1, keyed - 1), token.line, branch);
-    items.push_back({key.value_or("$"), whole(token.text.substr(keyed + 2), token.line, branch)});
+    items.push_back({key.value_or("$"), assigned(token.text.substr(keyed + 2), token.line, branch)});
   }
   const bool are_pairs = scope_.maps.contains(resolved(name)) &&
                          std::ranges::none_of(items, [](const Item& item) { return item.key.has_value(); });
@@ -238,20 +272,20 @@ void ShellValues::set_list(const std::string& name, std::vector<Item> items, boo
   const bool has_keys = scope_.maps.contains(resolved(name)) || scope_.keys.contains(resolved(name)) ||
                         std::ranges::any_of(items, [](const Item& item) { return item.key.has_value(); });
   const ShellValue* before = find(name);
-  if (std::ranges::any_of(items, [](const Item& item) { return item.key == "$"; }))
-    return undecide(name, line, name + "=([...]=...)");
+  const auto is_open = [&](const Item& item) { return item.key == "$" || (has_keys && is_many(item.text)); };
+  if (std::ranges::any_of(items, is_open)) return undecide(name, line, name + "=([...]=...)");
   if (!has_keys) {
     ShellValue value = adds && before ? *before : ShellValue();
     for (Item& item : items) {
-      if (adds) mark(item.text, branch);
+      if (adds) mark_many(item.text, branch);
       value.push_back(std::move(item.text));
     }
     return set(name, std::move(value), adds ? nullptr : branch);
   }
-  if (given_.contains(resolved(name))) return;
+  if (given_.contains(resolved(name)) || is_constant(name)) return;
   if (!adds && !branch) store(resolved(name), {});
   if (!adds && branch && before)
-    for (ShellText& each : scope_.values[resolved(name)]) mark(each, branch);
+    for (ShellText& each : scope_.values[resolved(name)]) mark_many(each, branch);
   std::int64_t next = 0;
   if (const std::vector<std::string> keys = keys_of(name); adds && !keys.empty())
     next = shell_integer(keys.back()).value_or(-1) + 1;
@@ -272,7 +306,7 @@ void ShellValues::assign(const ShellToken& word, const BranchPointer& given) {
   if (is_list)
     return set_list(name, items_of(name, raw.substr(1, raw.size() - 2), word.line, branch), adds, word.line,
                     branch);
-  ShellText text = whole(raw, word.line, branch);
+  ShellText text = assigned(raw, word.line, branch);
   if (branch && text.empty()) text.push_back({"", word.line, branch});
   assign_text(name, adds, std::move(text), branch, word.line);
 }
@@ -315,7 +349,7 @@ std::optional<std::int64_t> ShellValues::number_of(const std::string& name, int 
     one = element(name.substr(0, bracket), name.substr(bracket + 1, name.size() - bracket - 2));
     value = one ? &*one : nullptr;
   }
-  if (depth > kDeepest || value == nullptr || value->empty() || branch_of(value->front()))
+  if (depth > kDeepest || value == nullptr || value->empty() || !is_decided(value->front()))
     return std::nullopt;
   if (flat(value->front()).empty()) return 0;
   return shell_arithmetic(flat(value->front()),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "frameworks/shell_runner.h"
 #include "frameworks/shell_words.h"
@@ -75,6 +74,11 @@ void ShellRunner::declare(const std::vector<ShellText>& words, const ShellToken&
   const bool is_local =
       command != "export" && command != "readonly" && letters.find('g') == std::string::npos;
   if (command == "export") letters += 'x';
+  if (command == "readonly") letters += 'r';
+  if (command == "local" && !values_.is_in_function()) return;  // an error
+  const auto fix = [&](const std::string& name) {
+    if (letters.find('r') != std::string::npos) values_.make_constant(name, mode.branch);
+  };
   if (token.text.starts_with('-') || token.text.starts_with('+')) return;
   const bool refers = letters.find('n') != std::string::npos && command != "export";
   if (letters.find('f') != std::string::npos && command == "export")
@@ -86,12 +90,13 @@ void ShellRunner::declare(const std::vector<ShellText>& words, const ShellToken&
     // The value is read before the variable becomes the function's own.
     const bool is_list = token.text.find("=(") != std::string::npos;
     ShellText text;
-    if (!is_list) text = values_.whole(token.text.substr(token.text.find('=') + 1), token.line, mode.branch);
+    if (!is_list)
+      text = values_.assigned(token.text.substr(token.text.find('=') + 1), token.line, mode.branch);
     values_.declare(name, letters, is_local, mode.branch);
-    if (is_list) return values_.assign(token, mode.branch);
+    if (is_list) return values_.assign(token, mode.branch), fix(name);
     const bool adds = token.text[token.text.find('=') - 1] == '+';
     const std::string place = token.text.substr(0, token.text.find('=') - (adds ? 1 : 0));
-    return values_.assign_text(place, adds, std::move(text), mode.branch, token.line);
+    return values_.assign_text(place, adds, std::move(text), mode.branch, token.line), fix(name);
   }
   for (const ShellText& word : values_.words(token, mode.branch)) {
     const std::string text = flat(word);
@@ -105,15 +110,20 @@ void ShellRunner::declare(const std::vector<ShellText>& words, const ShellToken&
       continue;
     }
     values_.declare(name, letters, is_local, mode.branch);
-    if (equals == std::string::npos) continue;
+    if (equals == std::string::npos) {
+      fix(name);
+      continue;
+    }
     const std::string value = text.substr(equals + 1);
     if (refers && is_shell_name(value) && !mode.branch)
       values_.refer(name, value);
-    else if (refers || branch_of(word) != mode.branch) {
+    else if (refers || branch_of(word) != mode.branch ||
+             !std::ranges::all_of(word, &ShellPiece::has_letters)) {
       values_.undecide(name, token.line, command + " " + text);
       if (refers && is_shell_name(value)) values_.undecide(value, token.line, command + " " + text);
     } else
       values_.assign_text(name, text[equals - 1] == '+', text_at(value, token.line), mode.branch, token.line);
+    fix(name);
   }
 }
 
@@ -135,16 +145,12 @@ Decided ShellRunner::set(const Call& call, const Mode& mode) {
   return Decided::yes;
 }
 
-Decided ShellRunner::shopt(const Call& call, const Mode& mode) {
-  if (call.words.size() < 3) return Decided::yes;
-  const std::string sign = flat(call.words[1]);
-  const Decided value = mode.branch ? Decided::unknown : sign == "-s" ? Decided::yes : Decided::no;
-  if (sign != "-s" && sign != "-u") return Decided::unknown;
+// Where patterns may ignore case, only those that fit either way decide.
+void ShellRunner::shopt(const Call& call) {
   for (std::size_t i = 2; i < call.words.size(); ++i) {
-    if (flat(call.words[i]) == "nocasematch") ignores_case_ = value;
-    if (flat(call.words[i]) == "lastpipe") keeps_last_ = value == Decided::unknown ? Decided::no : value;
+    may_ignore_case_ = may_ignore_case_ || flat(call.words[i]) == "nocasematch";
+    may_keep_last_ = may_keep_last_ || flat(call.words[i]) == "lastpipe";
   }
-  return Decided::yes;
 }
 
 // The text that `<<< WORD`, `<<END` or `< <(command)` hands to a command.
@@ -155,9 +161,12 @@ std::optional<ShellText> ShellRunner::input_of(const ShellToken& input) {
   return values_.whole("$(" + input.text.substr(2), input.line, nullptr);
 }
 
-std::string ShellRunner::separators_of(const Call& call) {
+std::optional<std::string> ShellRunner::separators_of(const Call& call) {
   for (const ShellToken& token : call.assignments)
-    if (token.text.starts_with("IFS=")) return flat(values_.whole(token.text, token.line, nullptr)).substr(4);
+    if (token.text.starts_with("IFS=")) {
+      const ShellText text = values_.whole(token.text, token.line, nullptr);
+      return is_decided(text) ? std::optional(flat(text).substr(4)) : std::nullopt;
+    }
   return values_.separators();
 }
 
@@ -185,7 +194,8 @@ Decided ShellRunner::read(const Call& call, const Mode& mode) {
     return Decided::unknown;
   }
   const std::string text = input ? flat(*input) : "";
-  const bool is_exact = input && is_decided(*input) && !is_partial && !takes_all &&
+  const std::optional<std::string> separators = separators_of(call);
+  const bool is_exact = input && is_decided(*input) && separators && !is_partial && !takes_all &&
                         (is_raw || text.find('\\') == std::string::npos);
   if (!is_exact) {
     for (const std::string& name : names) undecide(call, name);
@@ -193,7 +203,7 @@ Decided ShellRunner::read(const Call& call, const Mode& mode) {
   }
   const std::string first = text.substr(0, text.find('\n'));
   const std::vector<std::string> fields =
-      fields_of(first, separators_of(call), is_list ? std::string::npos : names.size());
+      fields_of(first, *separators, is_list ? std::string::npos : names.size());
   ShellValue list;
   for (const std::string& field : fields) list.push_back(text_at(field, call.line));
   if (is_list) {
@@ -224,47 +234,12 @@ Decided ShellRunner::mapfile(const Call& call, const Mode& mode) {
 Decided ShellRunner::printf(const Call& call, const Mode& mode) {
   const std::string place = flat(call.words[2]), name = place.substr(0, place.find('['));
   std::vector<std::string> arguments;
-  bool is_exact = call.words.size() > 3 && is_shell_name(name);
-  for (std::size_t i = 3; i < call.words.size(); ++i) {
-    is_exact = is_exact && is_decided(call.words[i]);
-    if (i > 3) arguments.push_back(flat(call.words[i]));
-  }
+  for (std::size_t i = 4; i < call.words.size(); ++i) arguments.push_back(flat(call.words[i]));
+  const bool is_exact =
+      is_shell_name(name) && std::all_of(call.words.begin() + 3, call.words.end(), is_decided);
   const auto text = is_exact ? printed(flat(call.words[3]), arguments) : std::nullopt;
   if (!text) return undecide(call, name), Decided::unknown;
   values_.assign_text(place, false, text_at(*text, call.line), mode.branch, call.line);
-  return Decided::yes;
-}
-
-// getopts LETTERS NAME: options of one letter, each a word of its own.
-Decided ShellRunner::getopts(const Call& call, const Mode& mode) {
-  const std::string letters = flat(call.words[1]), name = flat(call.words[2]);
-  const std::vector<ShellText>* all = values_.arguments();
-  if (all == nullptr) return Decided::unknown;
-  const ShellValue* index = values_.find("OPTIND");
-  std::size_t next = 1;
-  if (index && !index->empty()) {
-    const std::string digits = flat(index->front());
-    std::from_chars(digits.data(), digits.data() + digits.size(), next);
-  }
-  const auto give_up = [&] {
-    for (const char* each : {"OPTARG", "OPTIND"}) undecide(call, each);
-    undecide(call, name);
-    return Decided::unknown;
-  };
-  const bool is_exact = !mode.branch && next > 0 && (!index || is_decided(index->front())) &&
-                        std::ranges::all_of(*all, is_decided);
-  if (!is_exact) return give_up();
-  const std::string word = next <= all->size() ? flat((*all)[next - 1]) : "";
-  if (word.size() < 2 || word[0] != '-' || word == "--") return Decided::no;
-  const std::size_t known = letters.find(word[1]);
-  if (known == std::string::npos || word[1] == ':') return give_up();
-  const bool takes = letters.compare(known + 1, 1, ":") == 0;
-  if ((!takes && word.size() > 2) || (takes && word.size() == 2 && next == all->size())) return give_up();
-  const std::string value = !takes ? "" : word.size() > 2 ? word.substr(2) : flat((*all)[next]);
-  values_.set(name, {text_at(std::string(1, word[1]), call.line)}, nullptr);
-  values_.set("OPTARG", {text_at(value, call.line)}, nullptr);
-  values_.set("OPTIND", {text_at(std::to_string(next + (takes && word.size() == 2 ? 2 : 1)), call.line)},
-              nullptr);
   return Decided::yes;
 }
 

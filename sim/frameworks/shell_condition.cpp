@@ -22,6 +22,7 @@ Decided decided(bool value) {
 // '$' ends a regular expression; elsewhere it begins the name of a variable that is not set.
 bool is_known_regex(const ShellText& text) {
   const std::string all = flat(text);
+  if (!std::ranges::all_of(text, &ShellPiece::has_letters)) return false;
   for (std::size_t at = all.find('$'); at != std::string::npos; at = all.find('$', at + 1))
     if (at + 1 < all.size() && all[at + 1] != ')' && all[at + 1] != '|' && (at == 0 || all[at - 1] != '\\'))
       return false;
@@ -38,22 +39,20 @@ bool is_ordered(const std::string& text) {
       text, [](char one) { return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'z'); });
 }
 
-Decided fits(const ShellText& left, const ShellText& pattern, Decided ignores_case) {
+Decided fits(const ShellText& left, const ShellText& pattern, bool may_ignore_case) {
   const auto fit = [&](bool ignores) { return shell_glob(flat(pattern), flat(left), ignores); };
-  if (ignores_case != Decided::unknown) return decided(fit(ignores_case == Decided::yes));
-  return fit(true) == fit(false) ? decided(fit(true)) : Decided::unknown;
+  return !may_ignore_case || fit(true) == fit(false) ? decided(fit(false)) : Decided::unknown;
 }
 
 Decided compared(const ShellText& left, const std::string& sign, const ShellText& right, bool patterns,
-                 Decided ignores_case) {
+                 bool may_ignore_case) {
   if (sign == "=~" && patterns) {
-    if (!is_decided(left) || !is_known_regex(right) || ignores_case == Decided::unknown)
-      return Decided::unknown;
-    return decided(shell_regex(flat(right), flat(left), ignores_case == Decided::yes, nullptr));
+    if (!is_decided(left) || !is_known_regex(right) || may_ignore_case) return Decided::unknown;
+    return decided(shell_regex(flat(right), flat(left), nullptr));
   }
   if (!is_decided(left) || !is_decided(right)) return Decided::unknown;
   if (sign == "=" || sign == "==" || sign == "!=") {
-    const Decided same = patterns ? fits(left, right, ignores_case) : decided(flat(left) == flat(right));
+    const Decided same = patterns ? fits(left, right, may_ignore_case) : decided(flat(left) == flat(right));
     return sign == "!=" ? negated(same) : same;
   }
   if (sign == "<" || sign == ">") {
@@ -74,8 +73,8 @@ Decided compared(const ShellText& left, const std::string& sign, const ShellText
 class ShellCondition {
  public:
   ShellCondition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set,
-                 Decided ignores_case)
-      : words_(words), patterns_(patterns), is_set_(is_set), ignores_case_(ignores_case) {}
+                 bool may_ignore_case)
+      : words_(words), patterns_(patterns), is_set_(is_set), may_ignore_case_(may_ignore_case) {}
 
   Decided all() {
     if (words_.size() > kMaxWordsOfCondition) return Decided::unknown;
@@ -132,13 +131,15 @@ class ShellCondition {
       return is_decided(words_[at_ - 1]) ? is_set_(sign) : Decided::unknown;
     }
     if (at_ + 2 < words_.size() && !joins(sign)) {
-      const Decided result = compared(first, sign, words_[at_ + 2], patterns_, ignores_case_);
+      const Decided result = compared(first, sign, words_[at_ + 2], patterns_, may_ignore_case_);
       at_ += 3;
       return result;
     }
-    if (!sign.empty() && !joins(sign)) {  // -f FILE and its like
+    if (!sign.empty() && !joins(sign)) {  // -f FILE and its like; [ = x ] of an empty word is an error
       at_ += 2;
-      return Decided::unknown;
+      return words_.size() == 2 && (flat(first) == "=" || flat(first) == "==" || flat(first) == "!=")
+                 ? Decided::no
+                 : Decided::unknown;
     }
     ++at_;
     return is_decided(first) ? decided(!flat(first).empty()) : Decided::unknown;
@@ -156,7 +157,7 @@ class ShellCondition {
   const std::vector<ShellText>& words_;
   bool patterns_;
   const IsSet& is_set_;
-  Decided ignores_case_;
+  bool may_ignore_case_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };
@@ -165,7 +166,7 @@ class ShellCondition {
 
 std::string unset_name(const ShellText& text) {
   std::string name = flat(text);
-  if (branch_of(text) || !name.starts_with('$')) return "";
+  if (branch_of(text) || !name.starts_with('$') || text.front().has_letters()) return "";
   name.erase(0, 1);
   if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
   const bool is_name = std::all_of(name.begin(), name.end(), [](unsigned char letter) {
@@ -180,13 +181,13 @@ Decided both(Decided a, Decided b) {
 }
 
 Decided shell_condition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set,
-                        Decided ignores_case) {
-  return ShellCondition(words, patterns, is_set, ignores_case).all();
+                        bool may_ignore_case) {
+  return ShellCondition(words, patterns, is_set, may_ignore_case).all();
 }
 
-Decided shell_matches(const ShellText& word, const ShellText& pattern, Decided ignores_case) {
+Decided shell_matches(const ShellText& word, const ShellText& pattern, bool may_ignore_case) {
   if (flat(pattern) == "*") return Decided::yes;
-  return compared(word, "=", pattern, true, ignores_case);
+  return compared(word, "=", pattern, true, may_ignore_case);
 }
 
 }  // namespace rehearse

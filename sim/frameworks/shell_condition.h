@@ -25,11 +25,11 @@ std::string unset_name(const ShellText& text);
 using IsSet = std::function<Decided(const std::string& name)>;
 
 // Decides the words between [ ] or [[ ]], with variables written out. `patterns`: a right side is one, as in
-// [[ ]], with '\' before letters in quotes. `ignores_case`: shopt -s nocasematch.
+// [[ ]], with '\' before letters in quotes. `may_ignore_case`: shopt -s nocasematch.
 Decided shell_condition(const std::vector<ShellText>& words, bool patterns, const IsSet& is_set,
-                        Decided ignores_case = Decided::no);
+                        bool may_ignore_case = false);
 
 // As `case` compares a word with a pattern.
-Decided shell_matches(const ShellText& word, const ShellText& pattern, Decided ignores_case = Decided::no);
+Decided shell_matches(const ShellText& word, const ShellText& pattern, bool may_ignore_case = false);
 
 }  // namespace rehearse

@@ -23,6 +23,7 @@ class ShellCursor {
   void advance() { ++at_; }
   void go(std::size_t to) { at_ = to; }
 
+  bool at_line_begin() const { return at_ == 0 || (*tokens_)[at_ - 1].is("\n"); }
   bool take(const char* op);
   bool take_word(const char* word);  // behind blank lines
   void require_word(const char* word, int line);

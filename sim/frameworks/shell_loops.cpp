@@ -9,10 +9,8 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMaxTurns = 200;           // of a loop with a condition
-constexpr int kMaxCountedTurns = 1'000;  // of for ((i = 0; ...))
-constexpr std::size_t kMaxWordsOfLoop = 256;
-constexpr int kDeepestTwice = 4;  // undecided loops inside each other whose body runs twice
+constexpr int kMaxTurns = 20'000;  // of a loop with a condition; behind them its values are open
+constexpr int kMaxPasses = 8;      // over the body of a loop whose turns are open
 
 // ((a; b; c))
 std::vector<std::string> parts_of_head(const std::string& head) {
@@ -45,10 +43,7 @@ Decided ShellRunner::for_command(const Mode& mode) {
     for (; cursor_.at_word(); cursor_.advance())
       if (!mode.skips)
         for (ShellText& word : values_.words(cursor_.peek(), nullptr)) over.push_back(std::move(word));
-  const bool is_known =
-      !asks && over.size() <= kMaxWordsOfLoop && std::ranges::none_of(over, [](const ShellText& word) {
-        return branch_of(word) || flat(word).find('$') != std::string::npos;
-      });
+  const bool is_known = !asks && std::ranges::all_of(over, is_decided);
   const std::string condition = cursor_.shown(begin, cursor_.at());
   const Mode inside = under(mode, is_known ? Decided::yes : Decided::unknown, line, condition);
   if (inside.skips) return loop_body(inside, line);
@@ -65,6 +60,10 @@ Decided ShellRunner::for_words(const std::string& name, const std::vector<ShellT
   bool is_left = false;
   for (const ShellText& word : over) {
     cursor_.go(body);
+    if (!is_left && is_at_limit(line, "for " + name, {})) {
+      loop_body({true, nullptr}, line);
+      break;
+    }
     is_left = is_left || jumps_.stops;
     if (is_shell_name(name) && !is_left) values_.set(name, {word}, mode.branch ? mode.branch : doubt());
     loop_body(is_left ? Mode{true, nullptr} : mode, line);
@@ -87,7 +86,8 @@ Decided ShellRunner::for_numbers(const std::string& head, const Mode& mode, int 
   doubts_.loops.emplace_back();
   for (int turn = 0;; ++turn) {
     cursor_.go(body);
-    const auto goes_on = turn < kMaxCountedTurns ? number(1, mode.branch) : std::nullopt;
+    const auto goes_on =
+        turn < kMaxTurns && !is_at_limit(line, "for " + head, {}) ? number(1, mode.branch) : std::nullopt;
     if ((goes_on && *goes_on == 0) || jumps_.stops) {
       loop_body({true, nullptr}, line);
       break;
@@ -126,8 +126,9 @@ Decided ShellRunner::while_command(const Mode& mode) {
                                  shown.find("getopt") != std::string::npos ||
                                  shown.find("\"$1\"") != std::string::npos;
     if (until) holds = negated(holds);
-    if (holds == Decided::unknown && reads_arguments && inputs_.arguments.empty()) holds = Decided::no;
-    if (turn >= kMaxTurns && holds == Decided::yes) holds = Decided::unknown;
+    if (holds == Decided::unknown && reads_arguments && values_.arguments() == nullptr) holds = Decided::no;
+    if (holds == Decided::yes && !mode.skips && (turn >= kMaxTurns || is_at_limit(line, shown, {})))
+      holds = Decided::unknown;
     if (is_left || jumps_.stops) holds = Decided::no;
     const BranchPointer rest = doubts_.loops.back().rest;
     if (holds != Decided::yes || mode.skips || mode.branch || rest) {
@@ -149,19 +150,22 @@ Decided ShellRunner::loop_body(const Mode& mode, int line) {
   return Decided::unknown;
 }
 
-// Twice: values of the first turn may decide branches of the second.
+// Any number of turns: until no further variable becomes open. Loops inside run once in each pass of the
+// outermost.
 Decided ShellRunner::undecided_body(const Mode& mode, int line) {
-  const std::size_t body = cursor_.at();
+  const std::size_t body = cursor_.at(), kept = commands_.size();
   doubts_.loops.emplace_back();
   ++open_loops_;
-  loop_body(mode, line);
-  ends_loop();
-  if (open_loops_ <= kDeepestTwice) {
-    const std::size_t kept = commands_.size();
+  for (int pass = 1;; ++pass) {
+    const std::size_t open = values_.count_open();
+    commands_.resize(kept);
     cursor_.go(body);
     loop_body(mode, line);
     ends_loop();
-    commands_.resize(kept);
+    if (open_loops_ > 1 || values_.count_open() == open) break;
+    if (pass < kMaxPasses) continue;
+    values_.lose(line, "a loop");
+    break;
   }
   --open_loops_;
   doubts_.loops.pop_back();

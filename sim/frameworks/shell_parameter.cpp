@@ -12,14 +12,23 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kDeepestDefault = 32;              // ${A:-${B:-...}}
-constexpr std::size_t kMaxWordsOfBraces = 1000;  // of {a,b}{c,d}
+constexpr int kDeepestDefault = 32;                 // ${A:-${B:-...}}
+constexpr std::size_t kMaxWordsOfBraces = 100'000;  // of {a,b}{c,d}
 constexpr std::int64_t kFarthest = 1'000'000'000;
 
 BranchPointer branch_of_any(const ShellValue& value) {
   for (const ShellText& element : value)
     if (BranchPointer branch = branch_of(element)) return branch;
   return nullptr;
+}
+
+bool is_decided_list(const ShellValue& value) {
+  return std::ranges::all_of(value, is_decided);
+}
+
+// Whether bytes are letters.
+bool is_ascii(const std::string& text) {
+  return std::ranges::all_of(text, [](unsigned char one) { return one < 0x80; });
 }
 
 ShellNumber small_integer(const std::string& text) {
@@ -49,6 +58,7 @@ std::vector<std::string> range_of(const std::string& inside) {
                                 : 0;
   const std::int64_t step = std::max<std::int64_t>(1, std::abs(*by)) * (*from <= *to ? 1 : -1);
   std::vector<std::string> all;
+  // More than any script has, by one or more.
   for (std::int64_t i = *from; (step > 0 ? i <= *to : i >= *to) && all.size() <= kMaxWordsOfBraces; i += step)
     all.push_back(fmt::format("{:0{}}", i, width));
   return all;
@@ -93,7 +103,7 @@ std::vector<std::string> parts_of(const std::string& word, std::size_t open, std
 
 }  // namespace
 
-std::vector<std::string> shell_alternatives(const std::string& word) {
+std::optional<std::vector<std::string>> shell_alternatives(const std::string& word) {
   std::vector<std::string> open = {word}, all;
   while (!open.empty() && all.size() + open.size() <= kMaxWordsOfBraces) {
     const std::string next = std::move(open.back());
@@ -108,7 +118,7 @@ std::vector<std::string> shell_alternatives(const std::string& word) {
     for (auto part = parts.rbegin(); part != parts.rend(); ++part)
       open.push_back(next.substr(0, at) + *part + next.substr(end));
   }
-  return open.empty() ? all : std::vector<std::string>{word};
+  return open.empty() ? std::optional(std::move(all)) : std::nullopt;
 }
 
 // ${NAME}, ${NAME[@]}, ${NAME[key]}, ${#NAME}, ${NAME:-default}, ${NAME%.sh} and their like; others stay as
@@ -137,10 +147,7 @@ void ShellValues::Expansion::braced(const std::string& inside, const std::string
   const std::size_t close = end_of_brackets(rest, 0, '[', ']');
   const std::optional<ShellValue> one = element(name, rest.substr(1, close - 1));
   rest.erase(0, std::min(close + 1, rest.size()));
-  if (!one && rest.empty()) {
-    const ShellValue* list = values_.find(name);
-    return unknown(text, list ? branch_of_any(*list) : nullptr);
-  }
+  if (!one && rest.empty()) return unknown(text);
   if (rest.empty()) return add_value(*one, '\0');
   changed(name, one ? &*one : nullptr, rest, '\0', text);
 }
@@ -148,7 +155,8 @@ void ShellValues::Expansion::braced(const std::string& inside, const std::string
 std::optional<ShellValue> ShellValues::Expansion::element(const std::string& name,
                                                           const std::string& subscript) {
   const auto key = values_.key_of(name, subscript, line_, branch_);
-  return key ? values_.element(name, *key) : std::nullopt;
+  if (key) return values_.element(name, *key);
+  return ShellValue{{{"${" + name + "[" + subscript + "]}", line_, branch_, ShellOpen::text}}};
 }
 
 void ShellValues::Expansion::changed(const std::string& name, const ShellValue* value,
@@ -160,8 +168,9 @@ void ShellValues::Expansion::changed(const std::string& name, const ShellValue* 
   if (value == nullptr && is_arguments) return void(vanished_ = true);
   if (value == nullptr) return unknown(text);
   if (const BranchPointer branch = branch_of_any(*value)) return unknown(text, branch);
+  if (!is_decided_list(*value) && elements != '\0') return unknown(text);
   if (rest.starts_with(':')) return sliced(*value, is_arguments, rest.substr(1), elements, text);
-  if (value->empty()) return elements == '\0' ? unknown(text) : void(vanished_ = true);
+  if (value->empty()) return elements == '\0' ? unknown(text) : void(vanished_ = elements == '@');
   ShellValue all;
   for (const ShellText& each : *value) {
     if (!is_decided(each)) return unknown(elements == '\0' ? flat(each) : text);
@@ -201,15 +210,18 @@ void ShellValues::Expansion::defaulted(const std::string& name, const ShellValue
   const bool colon = rest.starts_with(":");
   const char sign = rest[colon ? 1 : 0];
   const std::string word = rest.substr(colon ? 2 : 1);
+  const std::string text = "${" + name + rest + "}";
+  if ((!value && values_.scope_.lost) || values_.depth_ >= kDeepestDefault) return unknown(text);
   const bool filled = value && !(value->size() == 1 && value->front().empty()) && !value->empty();
   const bool is_set = value && (filled || !colon);
+  // An open value may be empty: then a word stands in its place.
+  if (sign == '+' && value && !is_decided_list(*value)) return unknown(text, branch_of_any(*value));
   if (sign == '?' || (sign != '+' && is_set)) return add_value(*value, elements);
   if (sign == '+' && !is_set) return;
-  ShellText other = otherwise(word);
-  if (sign == '+')
-    if (const BranchPointer branch = branch_of_any(*value))
-      for (ShellPiece& piece : other)
-        if (!piece.branch) piece.branch = branch;
+  if (sign != '=' && splits_here()) return inlined(word);
+  ++values_.depth_;
+  const ShellText other = values_.whole(word, line_, branch_, quote_ == '"' || in_quotes_);
+  --values_.depth_;
   if (sign == '=' && is_shell_name(name)) values_.set(name, {other}, branch_);
   add(other);
 }
@@ -226,7 +238,7 @@ void ShellValues::Expansion::sliced(const ShellValue& value, bool is_arguments, 
   const auto length = colon == std::string::npos ? std::optional(kFarthest) : sum(range.substr(colon + 1));
   if (!begin || !length) return unknown(text);
   if (elements == '\0') {
-    if (value.empty() || !is_decided(value.front())) return unknown(text);
+    if (value.empty() || !is_decided(value.front()) || !is_ascii(flat(value.front()))) return unknown(text);
     const std::string change =
         colon == std::string::npos ? fmt::format(":{}", *begin) : fmt::format(":{}:{}", *begin, *length);
     const auto part = changed_value(flat(value.front()), change);
@@ -248,7 +260,7 @@ void ShellValues::Expansion::count(const std::string& inside, const std::string&
   if (value == nullptr) return unknown(text);
   const bool all = rest == "[@]" || rest == "[*]" || (rest.empty() && (name == "@" || name == "*"));
   if (const BranchPointer branch = branch_of_any(*value)) return unknown(text, branch);
-  if (all) return add(number(value->size()));
+  if (all) return std::ranges::any_of(*value, is_many) ? unknown(text) : add(number(value->size()));
   std::optional<ShellValue> one;
   if (rest.starts_with('[') && rest.ends_with(']')) {
     one = element(name, rest.substr(1, rest.size() - 2));
@@ -256,7 +268,8 @@ void ShellValues::Expansion::count(const std::string& inside, const std::string&
   } else if (!rest.empty()) {
     value = nullptr;
   }
-  if (value == nullptr || value->empty() || !is_decided(value->front())) return unknown(text);
+  if (value == nullptr || value->empty() || !is_decided(value->front()) || !is_ascii(flat(value->front())))
+    return unknown(text);
   add(number(flat(value->front()).size()));
 }
 
@@ -268,11 +281,12 @@ void ShellValues::Expansion::indirect(const std::string& inside, const std::stri
   if (value == nullptr) return unknown(text);
   if (const BranchPointer branch = branch_of_any(*value)) return unknown(text, branch);
   if (rest == "[@]" || rest == "[*]") {
+    if (std::ranges::any_of(*value, is_many)) return unknown(text);
     ShellValue keys;
     for (const std::string& key : values_.keys_of(name)) keys.push_back({{key, line_, branch_}});
     return add_value(keys, rest[1]);
   }
-  if (value->empty()) return unknown(text);
+  if (value->empty() || !is_decided(value->front())) return unknown(text);
   std::string target = flat(value->front());
   char elements = '\0';
   std::optional<ShellValue> one;
@@ -289,14 +303,6 @@ void ShellValues::Expansion::indirect(const std::string& inside, const std::stri
   }
   if (!rest.empty()) return changed(target, other, rest, elements, text);
   other ? add_value(*other, elements) : unknown(text);
-}
-
-ShellText ShellValues::Expansion::otherwise(const std::string& word) {
-  if (++values_.depth_ > kDeepestDefault)
-    throw InputError({values_.file_, fmt::format("line {}", line_), "defaults nest too deep", "", ""});
-  ShellText text = values_.whole(word, line_, branch_);
-  --values_.depth_;
-  return text;
 }
 
 }  // namespace rehearse

@@ -88,7 +88,7 @@ std::optional<bool> shell_glob(const std::string& pattern, const std::string& te
   return fnmatch(pattern.c_str(), text.c_str(), flags) == 0;
 }
 
-std::optional<bool> shell_regex(const std::string& pattern, const std::string& text, bool ignores_case,
+std::optional<bool> shell_regex(const std::string& pattern, const std::string& text,
                                 std::vector<std::string>* groups) {
   // A count such as {1000} makes the compiled expression large, and \1 makes it slow.
   const bool is_large = pattern.size() > kLongestPattern || text.size() > kLongestReplaced ||
@@ -98,8 +98,7 @@ std::optional<bool> shell_regex(const std::string& pattern, const std::string& t
       return std::nullopt;
   if (is_large) return std::nullopt;
   regex_t compiled;
-  if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | (ignores_case ? REG_ICASE : 0)) != 0)
-    return std::nullopt;
+  if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED) != 0) return std::nullopt;
   std::array<regmatch_t, kMaxGroups> found{};
   const bool fits = regexec(&compiled, text.c_str(), found.size(), found.data(), 0) == 0;
   if (groups) groups->clear();

@@ -12,7 +12,7 @@ namespace rehearse {
 std::optional<bool> shell_glob(const std::string& pattern, const std::string& text, bool ignores_case);
 
 // As [[ a =~ b ]]. `groups` becomes the whole match and the texts of its brackets.
-std::optional<bool> shell_regex(const std::string& pattern, const std::string& text, bool ignores_case,
+std::optional<bool> shell_regex(const std::string& pattern, const std::string& text,
                                 std::vector<std::string>* groups);
 
 // Replaces the first part, or all parts, that fit the pattern, as ${NAME/a/b} and ${NAME//a/b}. None where

@@ -12,8 +12,11 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMaxCommands = 20'000;  // of a script with its functions called
-constexpr int kDeepestShell = 24;     // blocks, functions and scripts inside each other
+constexpr int kMaxCommands = 100'000;  // of a script with its functions called
+constexpr int kDeepestCall = 200;      // blocks, functions and scripts inside each other
+constexpr int kDeepestOpenCall = 40;   // the same in a branch, where a function may call itself without end
+constexpr int kDeepestBlock = 300;     // blocks alone
+constexpr int kDepthOfScript = 2;
 constexpr std::array kEndOfBlock = {"then", "elif", "else", "fi", "do", "done", "esac", "}"};
 
 bool ends_block(const std::string& word) {
@@ -38,10 +41,6 @@ ShellRunner::Mode ShellRunner::under(const Mode& mode, Decided decided, int line
 }
 
 ShellRun ShellRunner::run(const ShellText& text) {
-  const std::string all = flat(text);
-  may_submit_ = std::ranges::any_of(std::array{"sbatch", "qsub", "bsub"}, [&](const char* command) {
-    return all.find(command) != std::string::npos;
-  });
   script(text, {});
   notes_.insert(notes_.end(), values_.notes().begin(), values_.notes().end());
   std::map<std::string, std::string> written;
@@ -51,23 +50,39 @@ ShellRun ShellRunner::run(const ShellText& text) {
 }
 
 void ShellRunner::deeper() {
-  if (++depth_ > kDeepestShell) cursor_.fail(std::max(1, cursor_.peek().line), "blocks nest too deep");
+  if (++depth_ > kDeepestBlock) cursor_.fail(std::max(1, cursor_.peek().line), "blocks nest too deep");
+}
+
+// Whether functions, scripts and commands are more than any script has. What follows is then not run: all
+// variables are open behind it.
+bool ShellRunner::is_at_limit(int line, const std::string& what, const Mode& mode) {
+  const int deepest = mode.branch ? kDeepestOpenCall : kDeepestCall;
+  if (depth_ < deepest && count_ < kMaxCommands) return false;
+  const std::string reason = depth_ < deepest ? fmt::format("more than {} commands", kMaxCommands)
+                                              : fmt::format("calls nest deeper than {}", deepest);
+  note(fmt::format("line {}: {}: {} is not read, and the text decides no variable behind it", line, reason,
+                   what));
+  values_.lose(line, fmt::format("{} ({})", what, reason));
+  if (capture_) capture_->is_known = false;
+  return true;
 }
 
 Decided ShellRunner::script(const ShellText& text, const Mode& mode) {
   values_.spend(flat(text).size(), text.empty() ? 0 : text.front().line);
   auto tokens = std::make_shared<const std::vector<ShellToken>>(shell_tokens(text, file_));
   return elsewhere(std::move(tokens), [&] {
+    Decided status = Decided::yes;
     while (!cursor_.ends()) {
-      block(mode);
+      status = block(mode);
       if (!cursor_.ends()) cursor_.advance();  // a keyword or bracket that closes nothing
     }
-    return Decided::unknown;
+    return status;
   });
 }
 
 // The branch that may have left the commands which follow.
 BranchPointer ShellRunner::doubt() const {
+  if (abandoned_) return abandoned_;
   for (const Loop& loop : doubts_.loops)
     if (loop.rest || loop.turn) return loop.rest ? loop.rest : loop.turn;
   return doubts_.function;
@@ -82,6 +97,7 @@ Decided ShellRunner::block(const Mode& mode) {
     if (next.is(")") || next.is(";;") || next.is(";&") || next.is(";;&") ||
         (cursor_.at_word() && ends_block(next.text)))
       break;
+    if (depth_ == kDepthOfScript && cursor_.at_line_begin()) abandoned_ = nullptr;
     Mode each = mode;
     if (jumps_.stops || jumps_.leaves > 0 || jumps_.continues) each = {true, nullptr};
     if (!each.skips && !each.branch) each.branch = doubt();
@@ -120,24 +136,39 @@ Decided ShellRunner::joined_pipelines(const Mode& mode) {
 
 // All parts of a pipeline are subshells; with `shopt -s lastpipe` all but the last.
 Decided ShellRunner::pipeline(const Mode& mode) {
-  const bool inverts = cursor_.peek().is_word("!");
-  if (inverts) cursor_.advance();
+  const bool inverts = take_prefix();
   Decided status = Decided::yes;
   for (bool is_first = true;; is_first = false) {
+    const int line = cursor_.peek().line;
     const bool is_piped_on = !mode.skips && is_piped();
     if ((is_piped_on || !is_first) && capture_) capture_->is_known = false;
-    const bool is_subshell = is_piped_on || (!is_first && keeps_last_ == Decided::no);
-    if (is_subshell && !mode.skips) {
+    Mode each = mode;
+    if (!is_first && !is_piped_on && may_keep_last_) each = under(mode, Decided::unknown, line, "lastpipe");
+    const Decided before = status;
+    if ((is_piped_on || (!is_first && !may_keep_last_)) && !mode.skips) {
       const Subshell inside(*this);
-      status = command(mode);
+      status = command(each);
     } else {
-      status = command(mode);
+      status = command(each);
     }
+    // With `set -o pipefail` each part counts.
+    if (!is_first && before != status) status = Decided::unknown;
     if (!cursor_.take("|")) break;
     cursor_.take("&");
     cursor_.skip_line_ends();
   }
   return inverts ? negated(status) : status;
+}
+
+// Passes over "time" and "!" before a pipeline. Whether its status is inverted.
+bool ShellRunner::take_prefix() {
+  bool inverts = false;
+  for (;; cursor_.advance()) {
+    const bool is_time = cursor_.peek().is_word("time");
+    if (!is_time && !cursor_.peek().is_word("!")) return inverts;
+    if (is_time && cursor_.peek(1).is_word("-p")) cursor_.advance();
+    if (!is_time) inverts = !inverts;
+  }
 }
 
 void ShellRunner::pass_command() {
@@ -160,7 +191,7 @@ bool ShellRunner::is_piped() {
 bool ShellRunner::is_background() {
   const std::size_t begin = cursor_.at();
   for (bool goes_on = true; goes_on;) {
-    if (cursor_.peek().is_word("!")) cursor_.advance();
+    take_prefix();
     pass_command();
     goes_on = false;
     for (const char* joint : {"|", "&&", "||"}) goes_on = goes_on || cursor_.take(joint);
@@ -176,8 +207,7 @@ bool ShellRunner::is_background() {
 Decided ShellRunner::command(const Mode& mode) {
   if (cursor_.ends()) return Decided::yes;
   const ShellToken& first = cursor_.peek();
-  if (++count_ > kMaxCommands)
-    cursor_.fail(first.line, fmt::format("a script runs at most {} commands", kMaxCommands));
+  ++count_;
   const auto compound = [&]() -> std::optional<Decided> {
     if (first.is("(")) return group(")", mode);
     if (first.is_word("{")) return group("}", mode);
@@ -210,22 +240,14 @@ Decided ShellRunner::group(const char* close, const Mode& mode) {
   return inside();
 }
 
-// A branch in which the script submits itself is none of the job that trains.
 Decided ShellRunner::if_command(const Mode& mode) {
   const int first = cursor_.peek().line;
   Decided none = Decided::yes;  // of the branches before is taken
   Decided status = Decided::yes;
   std::string condition;
   const auto branch = [&](const Mode& inside, Decided runs) {
-    const std::optional<ShellScope> before =
-        may_submit_ && !inside.skips ? std::optional(values_.scope()) : std::nullopt;
-    const bool submitted = std::exchange(submits_, false);
     const Decided last = block(inside);
-    const bool submits = std::exchange(submits_, submitted);
-    if (runs == Decided::yes && !submits) status = last;
-    if (runs == Decided::unknown) status = Decided::unknown;
-    if (submits && before) values_.restore(*before);
-    return submits;
+    if (runs != Decided::no) status = runs == Decided::yes ? last : Decided::unknown;
   };
   do {
     const int line = cursor_.peek().line;
@@ -236,7 +258,7 @@ Decided ShellRunner::if_command(const Mode& mode) {
     cursor_.require_word("then", line);
     const Decided runs = both(none, holds);
     if (runs == Decided::yes && !mode.skips) taken_ = condition;
-    if (branch(under(mode, runs, line, condition), runs)) holds = Decided::no;
+    branch(under(mode, runs, line, condition), runs);
     none = both(none, negated(holds));
     cursor_.skip_blank_lines();
   } while (cursor_.peek().is_word("elif"));
@@ -285,42 +307,10 @@ Decided ShellRunner::patterns(const ShellText& word, const Mode& mode) {
     if (!cursor_.at_word() || mode.skips) continue;
     for (const std::string& each : shell_patterns(cursor_.peek().text)) {
       const ShellText pattern = values_.pattern(each, cursor_.peek().line, false);
-      none = both(none, negated(shell_matches(word, pattern, ignores_case_)));
+      none = both(none, negated(shell_matches(word, pattern, may_ignore_case_)));
     }
   }
   return negated(none);
-}
-
-Decided ShellRunner::double_brackets(const Mode& mode) {
-  std::vector<ShellText> words;
-  const int line = cursor_.peek().line;
-  for (cursor_.advance(); !cursor_.peek().is_word("]]"); cursor_.advance()) {
-    if (cursor_.ends()) cursor_.fail(line, "\"[[\" is not closed by \"]]\"");
-    const ShellToken& next = cursor_.peek();
-    if (mode.skips || next.is("\n")) continue;
-    const std::string sign = words.empty() ? "" : flat(words.back());
-    if (!cursor_.at_word())
-      words.push_back({{next.text, line, nullptr}});
-    else if (sign == "==" || sign == "=" || sign == "!=" || sign == "=~")
-      words.push_back(values_.pattern(next.text, next.line, sign == "=~"));
-    else
-      words.push_back(operand(next));
-  }
-  cursor_.advance();
-  if (mode.skips) return Decided::no;
-  count_unset(words, line);
-  const Decided holds = shell_condition(
-      words, true, [this](const std::string& name) { return is_set(name); }, ignores_case_);
-  if (std::ranges::none_of(words, [](const ShellText& word) { return flat(word) == "=~"; })) return holds;
-  values_.undecide("BASH_REMATCH", line, "[[ ... =~ ... ]]");
-  std::vector<std::string> groups;
-  if (words.size() != 3 || holds == Decided::unknown || mode.branch || ignores_case_ != Decided::no)
-    return holds;
-  shell_regex(flat(words[2]), flat(words[0]), false, &groups);
-  ShellValue found;
-  for (const std::string& group : groups) found.push_back({{group, line, nullptr}});
-  values_.set("BASH_REMATCH", std::move(found), nullptr);
-  return holds;
 }
 
 bool ShellRunner::is_definition() const {
@@ -343,13 +333,33 @@ Decided ShellRunner::definition(const Mode& mode) {
   cursor_.skip_blank_lines();
   const std::size_t begin = cursor_.at();
   command({true, nullptr});
-  if (!mode.skips) functions_[name] = std::make_shared<const std::vector<ShellToken>>(cursor_.slice(begin));
+  if (mode.skips) return Decided::yes;
+  std::vector<Function>& all = functions_[name];
+  if (!mode.branch) all.clear();
+  for (Function& each : all)
+    if (!each.branch) each.branch = mode.branch;
+  auto body = std::make_shared<const std::vector<ShellToken>>(cursor_.slice(begin));
+  const auto is_same = [&](const Function& each) {
+    return std::ranges::equal(*each.body, *body, {}, &ShellToken::text, &ShellToken::text);
+  };
+  if (std::ranges::none_of(all, is_same)) all.push_back({std::move(body), mode.branch});
   return Decided::yes;
 }
 
 Decided ShellRunner::call_function(const Call& call, const Mode& mode) {
+  if (is_at_limit(call.line, shown(call), mode)) return Decided::unknown;
+  const std::vector<Function> all = functions_.at(call.name());
+  if (all.size() == 1 && !all.front().branch) return call_body(all.front().body, call, mode);
+  for (const Function& each : all) {
+    const bool is_sure = mode.branch || !each.branch;
+    call_body(each.body, call, is_sure ? mode : Mode{false, each.branch});
+  }
+  return Decided::unknown;
+}
+
+Decided ShellRunner::call_body(const ShellTokens& body, const Call& call, const Mode& mode) {
   const Doubts outer = std::exchange(doubts_, {});
-  const Decided status = elsewhere(functions_.at(call.name()), [&] {
+  const Decided status = elsewhere(body, [&] {
     values_.push_arguments({call.words.begin() + 1, call.words.end()});
     for (const ShellToken& token : call.assignments) {
       values_.declare(token.text.substr(0, token.text.find_first_of("=+[")), "x", true, nullptr);

@@ -16,6 +16,7 @@ struct ShellWord {
   std::string text;
   int line = 0;
   BranchPointer branch;
+  bool is_open = false;  // the text does not decide it: "$NAME", "*.json"
 };
 
 struct ShellCommand {

@@ -60,6 +60,11 @@ class ShellRunner {
     BranchPointer function;
     std::optional<Decided> returns;
   };
+  struct Function {
+    ShellTokens body;
+    BranchPointer branch;  // of its definition
+  };
+  using Functions = std::map<std::string, std::vector<Function>>;  // more than one where branches define it
   // Changes of variables and functions, and jumps, end with it.
   class Subshell;
   struct Capture {  // of $(...)
@@ -76,12 +81,14 @@ class ShellRunner {
   };
 
   void deeper();
+  bool is_at_limit(int line, const std::string& what, const Mode& mode);
   Decided script(const ShellText& text, const Mode& mode);
   Decided block(const Mode& mode);
   Decided list(const Mode& mode);
   Decided joined_pipelines(const Mode& mode);
   Decided pipeline(const Mode& mode);
   Decided command(const Mode& mode);
+  bool take_prefix();
   void pass_command();
   bool is_piped();
   bool is_background();
@@ -102,7 +109,11 @@ class ShellRunner {
   bool is_definition() const;
   Decided definition(const Mode& mode);
   Decided call_function(const Call& call, const Mode& mode);
+  Decided call_body(const ShellTokens& body, const Call& call, const Mode& mode);
   Decided simple(const Mode& mode);
+  void assign(const ShellToken& token, const Mode& mode);
+  bool is_passed_over(const ShellText& value, int line);
+  std::vector<ShellText> operands(const ShellToken& token);
   ShellText operand(const ShellToken& token);
   void count_unset(std::vector<ShellText>& words, int line);
   Decided run_with(const Call& call, const Mode& mode);
@@ -122,25 +133,26 @@ class ShellRunner {
   // Commands that set variables.
   void declare(const std::vector<ShellText>& words, const ShellToken& token, const Mode& mode);
   Decided set(const Call& call, const Mode& mode);
-  Decided shopt(const Call& call, const Mode& mode);
+  void shopt(const Call& call);
   Decided read(const Call& call, const Mode& mode);
   Decided mapfile(const Call& call, const Mode& mode);
   Decided printf(const Call& call, const Mode& mode);
-  Decided getopts(const Call& call, const Mode& mode);
   std::optional<ShellText> input_of(const ShellToken& input);
-  std::string separators_of(const Call& call);
+  std::optional<std::string> separators_of(const Call& call);
   void undecide(const Call& call, const std::string& name);
   std::string shown(const Call& call) const;
 
   // Texts that run as scripts.
   ShellText body_of(const ShellToken& document);
   const ShellText* written_script(const std::vector<ShellText>& words) const;
-  Decided nested(const ShellText& text, const Mode& mode);
+  Decided nested(const ShellText& text, const Mode& mode, bool is_file = false);
   Decided child(const Call& call, const ShellText& text, std::size_t arguments, const Mode& mode);
   Decided submit(const Call& call, const ShellText& text, std::size_t arguments, const Mode& mode);
-  bool submits_itself(const Call& call) const;
   Decided source(const std::string& path, int line, const Mode& mode);
   std::optional<ShellText> output_of_text(const std::string& command, int line);
+  std::optional<ShellText> captured(const std::string& command, int line);
+  std::optional<ShellText> counted_output(const std::string& command, int line);
+  std::optional<ShellText> hosts_of(const Call& call) const;
   void print(const Call& call, const Mode& mode);
   void keep(const Call& call, const Mode& mode);
 
@@ -148,22 +160,22 @@ class ShellRunner {
   const ShellInputs& inputs_;
   ShellValues values_;
   ShellCursor cursor_;
-  std::map<std::string, ShellTokens> functions_;
+  Functions functions_;
   std::set<std::string> exported_functions_;
   std::map<std::string, ShellText> written_;  // here-documents, by the file's name without its folder
   std::string job_;
   std::set<std::string> passed_over_;  // variables that branches set which do not run
-  int depth_ = 0, count_ = 0, subshells_ = 0, open_loops_ = 0;
+  int depth_ = 0, count_ = 0, subshells_ = 0, open_loops_ = 0, sourced_ = 0;
   int exit_line_ = 0;
   std::string taken_, exit_condition_;  // of the last branch that runs
   Jumps jumps_;
   Doubts doubts_;
   Capture* capture_ = nullptr;
-  bool may_submit_ = false, looks_ahead_ = false,
-       submits_ = false;  // submits_: the script has submitted itself
-  Decided ignores_case_ = Decided::no, keeps_last_ = Decided::no;  // shopt -s nocasematch, lastpipe
-  std::vector<ShellWord> launcher_;                                // words before `bash -c`
-  std::vector<ShellWord> environment_;                             // assignments before the command that runs
+  BranchPointer abandoned_;  // the line that an assignment to a readonly variable ends
+  bool looks_ahead_ = false;
+  bool may_ignore_case_ = false, may_keep_last_ = false;  // shopt -s nocasematch, lastpipe
+  std::vector<ShellWord> launcher_;                       // words before `bash -c`
+  std::vector<ShellWord> environment_;                    // assignments before the command that runs
   std::vector<ShellCommand> commands_;
   std::vector<std::string> notes_;
 };
@@ -176,7 +188,7 @@ class ShellRunner::Subshell {
         functions_(runner.functions_),
         jumps_(std::exchange(runner.jumps_, {})),
         doubts_(runner.doubts_),
-        ignores_case_(runner.ignores_case_) {
+        abandoned_(runner.abandoned_) {
     ++runner_.subshells_;
   }
   ~Subshell() {
@@ -185,7 +197,7 @@ class ShellRunner::Subshell {
     runner_.functions_ = std::move(functions_);
     runner_.jumps_ = jumps_;
     runner_.doubts_ = std::move(doubts_);
-    runner_.ignores_case_ = ignores_case_;
+    runner_.abandoned_ = abandoned_;
   }
   Subshell(const Subshell&) = delete;
   Subshell& operator=(const Subshell&) = delete;
@@ -193,10 +205,10 @@ class ShellRunner::Subshell {
  private:
   ShellRunner& runner_;
   ShellScope scope_;
-  std::map<std::string, ShellTokens> functions_;
+  Functions functions_;
   Jumps jumps_;
   Doubts doubts_;
-  Decided ignores_case_;
+  BranchPointer abandoned_;
 };
 
 }  // namespace rehearse

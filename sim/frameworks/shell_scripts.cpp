@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "frameworks/environment.h"
+#include "frameworks/shell_arithmetic.h"
 #include "frameworks/shell_runner.h"
 #include "frameworks/shell_words.h"
 #include "frameworks/slurm_job.h"
@@ -15,7 +16,6 @@ namespace rehearse {
 namespace {
 
 constexpr std::array kShells = {"bash", "sh", "/bin/bash", "/bin/sh", "sbatch"};
-constexpr std::array kSubmit = {"sbatch", "qsub", "bsub"};
 // They print nothing where they succeed.
 constexpr std::array kSilent = {"cd",    "mkdir",   "export",  "set",      "shopt", "rm",
                                 "touch", "chmod",   "sleep",   "wait",     "unset", "trap",
@@ -84,17 +84,27 @@ const ShellText* ShellRunner::written_script(const std::vector<ShellText>& words
   return nullptr;
 }
 
-// A text that this shell reads: its assignments stay.
-Decided ShellRunner::nested(const ShellText& text, const Mode& mode) {
-  const Jumps jumps = jumps_;
-  script(text, mode);
-  jumps_ = jumps;
-  return Decided::unknown;
+// A text that this shell reads: its assignments and jumps stay. `return` leaves a file alone.
+Decided ShellRunner::nested(const ShellText& text, const Mode& mode, bool is_file) {
+  if (is_at_limit(text.empty() ? 0 : text.front().line, "a text that runs", mode)) return Decided::unknown;
+  if (!is_file) return script(text, mode);
+  const Doubts doubts = doubts_;
+  ++sourced_;
+  Decided status = script(text, mode);
+  --sourced_;
+  status = jumps_.returns.value_or(status);
+  jumps_.returns.reset();
+  jumps_.stops = jumps_.exits;
+  if (doubts_.returns && doubts_.returns != status) status = Decided::unknown;
+  doubts_ = doubts;
+  return status;
 }
 
 // A text that another shell reads. It sees the exported variables, and those before its command.
 Decided ShellRunner::child(const Call& call, const ShellText& text, std::size_t arguments, const Mode& mode) {
+  if (is_at_limit(call.line, shown(call), mode)) return Decided::unknown;
   const Subshell inside(*this);
+  const int sourced = std::exchange(sourced_, 0);
   std::vector<std::pair<std::string, BranchPointer>> own;
   for (const ShellWord& word : environment_) own.push_back({word.text, word.branch});
   for (const ShellText& word : call.words)
@@ -103,6 +113,7 @@ Decided ShellRunner::child(const Call& call, const ShellText& text, std::size_t 
   values_.leave_exported({call.words.begin() + first, call.words.end()});
   std::erase_if(functions_, [&](const auto& each) { return !exported_functions_.contains(each.first); });
   doubts_ = {};
+  abandoned_ = nullptr;
   for (const auto& [word, branch] : own) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals - (word[equals - 1] == '+' ? 1 : 0));
@@ -112,6 +123,7 @@ Decided ShellRunner::child(const Call& call, const ShellText& text, std::size_t 
                         call.line);
   }
   script(text, mode);
+  sourced_ = sourced;
   return Decided::unknown;
 }
 
@@ -122,16 +134,6 @@ Decided ShellRunner::submit(const Call& call, const ShellText& text, std::size_t
   job_ = flat(text);
   values_.add_environment(slurm_job(job_).environment());
   return child(call, text, arguments, mode);
-}
-
-// sbatch "$0"
-bool ShellRunner::submits_itself(const Call& call) const {
-  if (!is_among(kSubmit, call.name())) return false;
-  return std::ranges::any_of(call.words, [&](const ShellText& word) {
-    const std::string text = flat(word);
-    return text == "$0" || text.find("BASH_SOURCE") != std::string::npos ||
-           (file_name(text) == file_name(file_) && !file_.empty());
-  });
 }
 
 // Programs, and scripts that the script itself holds.
@@ -145,11 +147,6 @@ Decided ShellRunner::run_other(const Call& call, const Mode& mode) {
   if (capture_) {
     print(call, mode);
     return Decided::unknown;
-  }
-  if (submits_itself(call)) {
-    submits_ = true;
-    note(fmt::format("line {}: the script submits itself: the job that this starts is read", call.line));
-    return Decided::yes;
   }
   if (document && name == "sbatch") return submit(call, body_of(*document), call.words.size(), mode);
   if (document && is_among(kShells, name)) return child(call, body_of(*document), call.words.size(), mode);
@@ -186,34 +183,48 @@ void ShellRunner::keep(const Call& call, const Mode& mode) {
                                        branch_of(value.front())});
   command.environment.insert(command.environment.end(), environment_.begin(), environment_.end());
   for (const ShellText& word : call.words)
-    command.words.push_back({flat(word), word.empty() ? call.line : word.front().line, branch_of(word)});
+    command.words.push_back({flat(word), word.empty() ? call.line : word.front().line, branch_of(word),
+                             !std::ranges::all_of(word, &ShellPiece::has_letters)});
   commands_.push_back(std::move(command));
 }
 
 // Runs a file that the script reads, where the user names it.
 Decided ShellRunner::source(const std::string& path, int line, const Mode& mode) {
   const auto given = inputs_.files.find(file_name(path));
-  if (given != inputs_.files.end()) return nested(shell_text(given->second, 1), mode);
+  if (given != inputs_.files.end()) return nested(shell_text(given->second, 1), mode, true);
   if (const auto own = written_.find(file_name(path)); own != written_.end())
-    return nested(own->second, mode);
+    return nested(own->second, mode, true);
   if (path.starts_with("<(") && path.ends_with(')'))  // source <(command)
     if (const std::optional<ShellText> text = output_of_text(path.substr(2, path.size() - 3), line))
-      return nested(*text, mode);
+      return nested(*text, mode, true);
   note(fmt::format("line {}: {} is not read: pass --source FILE", line, path));
   return Decided::yes;
 }
 
 // $(...): commands that print known words.
 std::optional<ShellText> ShellRunner::output_of_text(const std::string& command, int line) {
-  constexpr int kDeepestOutput = 16;
-  if (depth_ > kDeepestOutput) return std::nullopt;
+  if (const std::optional<ShellText> counted = counted_output(command, line)) return counted;
+  std::optional<ShellText> text = captured(command, line);
+  while (text && !text->empty() && text->back().has_letters()) {  // ends of lines at the end do not count
+    std::string& last = text->back().text;
+    last.erase(last.find_last_not_of('\n') + 1);
+    if (!last.empty()) break;
+    text->pop_back();
+  }
+  return text;
+}
+
+std::optional<ShellText> ShellRunner::captured(const std::string& command, int line) {
+  constexpr int kDeepestOutput = 150;
+  const std::size_t first = command.find_first_not_of(" \t\n");
+  if (depth_ > kDeepestOutput || (first != std::string::npos && command[first] == '<')) return std::nullopt;
   const Subshell inside(*this);
   doubts_ = {};
   Capture capture;
   Capture* const outer = std::exchange(capture_, &capture);
   const ShellCursor cursor = cursor_;
   const int depth = depth_, exit_line = exit_line_, open_loops = open_loops_;
-  const bool submits = submits_, looks_ahead = looks_ahead_;
+  const bool looks_ahead = looks_ahead_;
   const std::size_t kept = commands_.size(), environment = environment_.size(), launcher = launcher_.size();
   try {
     script(shell_text(command, line), {});
@@ -227,18 +238,57 @@ std::optional<ShellText> ShellRunner::output_of_text(const std::string& command,
   }
   capture_ = outer;
   exit_line_ = exit_line;
-  submits_ = submits;
   looks_ahead_ = looks_ahead;
   commands_.resize(kept);
-  if (!capture.is_known) return std::nullopt;
-  ShellText& text = capture.text;
-  while (!text.empty()) {  // ends of lines at the end do not count
-    std::string& last = text.back().text;
-    last.erase(last.find_last_not_of('\n') + 1);
-    if (!last.empty()) break;
-    text.pop_back();
+  return capture.is_known ? std::optional(std::move(capture.text)) : std::nullopt;
+}
+
+// `echo "2 * 3" | bc`, and the number of lines or words that a command prints, where each is known to be one.
+std::optional<ShellText> ShellRunner::counted_output(const std::string& command, int line) {
+  const std::size_t pipe = command.find_last_of('|');
+  if (pipe == std::string::npos || pipe == 0) return std::nullopt;
+  std::string last = command.substr(pipe + 1);
+  std::erase_if(last, [](char one) { return one == ' ' || one == '\n'; });
+  if (last != "bc" && last != "wc-l" && last != "wc-w") return std::nullopt;
+  const std::optional<ShellText> text = captured(command.substr(0, pipe), line);
+  if (!text || branch_of(*text)) return std::nullopt;
+  if (last == "bc") {
+    const std::string terms = flat(*text);
+    std::optional<std::string> sum =
+        is_decided(*text) ? sum_of(terms.substr(0, terms.find_last_not_of('\n') + 1)) : std::nullopt;
+    if (sum) sum->pop_back();
+    return sum ? std::optional(ShellText{{*sum, line, nullptr}}) : std::nullopt;
   }
-  return std::move(text);
+  std::string letters;
+  for (const ShellPiece& piece : *text) {
+    if (!piece.has_letters() && piece.open != ShellOpen::word) return std::nullopt;
+    letters += piece.has_letters() ? piece.text : "x";
+  }
+  std::istringstream parts(letters);
+  std::ptrdiff_t count = 0;
+  for (std::string part; parts >> part;) ++count;
+  if (last == "wc-l") count = std::ranges::count(letters, '\n');
+  return ShellText{{std::to_string(count), line, nullptr}};
+}
+
+// `scontrol show hostnames`: a word for each node of the job.
+std::optional<ShellText> ShellRunner::hosts_of(const Call& call) const {
+  constexpr std::int64_t kMaxNodes = 100'000;
+  const bool is_of_job =
+      call.words.size() == 3 || (call.words.size() == 4 && flat(call.words[3]).starts_with("$SLURM_") &&
+                                 flat(call.words[3]).ends_with("NODELIST"));
+  const ShellValue* nodes = values_.find("SLURM_NNODES");
+  if (call.name() != "scontrol" || !is_of_job || !flat(call.words[2]).starts_with("hostname") ||
+      nodes == nullptr || nodes->empty() || !is_decided(nodes->front()))
+    return std::nullopt;
+  ShellText all;
+  const ShellNumber count = shell_integer(flat(nodes->front()));
+  if (!count || *count < 1 || *count > kMaxNodes) return std::nullopt;
+  for (std::int64_t i = 0; i < *count; ++i) {
+    all.push_back({"$(scontrol show hostnames)", call.line, nullptr, ShellOpen::word});
+    append(all, "\n", call.line, nullptr);
+  }
+  return all;
 }
 
 // Adds the output of a command to that of $(...).
@@ -247,13 +297,16 @@ void ShellRunner::print(const Call& call, const Mode& mode) {
   std::vector<std::string> words;
   bool is_known = !mode.branch;
   for (const ShellText& word : call.words) {
-    is_known = is_known && !branch_of(word);
+    is_known = is_known && !branch_of(word) && !is_many(word);
     words.push_back(flat(word));
   }
   const bool shows_input = call.name() == "cat" && call.words.size() == 1 && call.input;
   const auto input = shows_input ? input_of(*call.input) : std::nullopt;
   const auto printed = is_known && !shows_input ? output_of(words) : std::nullopt;
-  if (is_known && input)
+  const auto hosts = mode.branch ? std::nullopt : hosts_of(call);
+  if (hosts)
+    append(capture_->text, *hosts);
+  else if (is_known && input)
     append(capture_->text, *input);
   else if (printed)
     append(capture_->text, *printed, call.line, nullptr);

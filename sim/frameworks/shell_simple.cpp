@@ -4,6 +4,7 @@
 #include <array>
 
 #include "frameworks/shell_arithmetic.h"
+#include "frameworks/shell_pattern.h"
 #include "frameworks/shell_runner.h"
 
 namespace rehearse {
@@ -50,7 +51,7 @@ Decided ShellRunner::simple(const Mode& mode) {
     } else if (is_among(kDeclare, name)) {
       declare(words, token, mode);
     } else if (name == "[" || name == "test") {
-      words.push_back(operand(token));  // an empty word stays one
+      for (ShellText& word : operands(token)) words.push_back(std::move(word));
     } else {
       for (ShellText& word : values_.words(token, mode.branch)) words.push_back(std::move(word));
     }
@@ -59,8 +60,16 @@ Decided ShellRunner::simple(const Mode& mode) {
   }
   if (mode.skips) return Decided::no;
   if (!words.empty()) return run_with({words, assignments, input, shows, line}, mode);
-  for (const ShellToken& token : assignments) values_.assign(token, mode.branch);
+  for (const ShellToken& token : assignments) assign(token, mode);
   return Decided::yes;
+}
+
+// Bash leaves the rest of the line where a variable is readonly.
+void ShellRunner::assign(const ShellToken& token, const Mode& mode) {
+  const std::string name = token.text.substr(0, token.text.find_first_of("=+["));
+  if (values_.is_constant(name) && !abandoned_)
+    abandoned_ = std::make_shared<const ShellBranch>(ShellBranch{token.line, "readonly " + name});
+  values_.assign(token, mode.branch);
 }
 
 Decided ShellRunner::run_with(const Call& call, const Mode& mode) {
@@ -71,7 +80,7 @@ Decided ShellRunner::run_with(const Call& call, const Mode& mode) {
   }
   const std::size_t outer = environment_.size();
   for (const ShellToken& token : call.assignments) {
-    const ShellText text = values_.whole(token.text, token.line, mode.branch);
+    const ShellText text = values_.assigned(token.text, token.line, mode.branch);
     environment_.push_back({flat(text), token.line, branch_of(text)});
   }
   const Decided status = run_words(call, mode);
@@ -117,16 +126,25 @@ std::optional<Decided> ShellRunner::run_builtin(const Call& call, const Mode& mo
     return Decided::yes;
   }
   if (name == "unset") {
-    for (std::size_t i = 1; i < words.size(); ++i) values_.unset(flat(words[i]), branch_of(words[i]));
+    const bool is_function = words.size() > 1 && flat(words[1]) == "-f";
+    for (std::size_t i = 1; i < words.size(); ++i)
+      if (!is_function)
+        values_.unset(flat(words[i]), branch_of(words[i]));
+      else if (!mode.branch)
+        functions_.erase(flat(words[i]));
     return Decided::yes;
   }
   if (name == "let" && words.size() > 1) return let(call, mode);
   if (name == "set") return set(call, mode);
-  if (name == "shopt") return shopt(call, mode);
+  if (name == "shopt") return shopt(call), Decided::yes;
   if (name == "read") return read(call, mode);
   if (name == "mapfile" || name == "readarray") return mapfile(call, mode);
-  if (name == "printf" && words.size() > 2 && flat(words[1]) == "-v") return printf(call, mode);
-  if (name == "getopts" && words.size() > 2) return getopts(call, mode);
+  if (name == "printf" && words.size() > 3 && flat(words[1]) == "-v") return printf(call, mode);
+  if (name == "getopts" && words.size() > 2) {
+    for (const std::string& each : {flat(words[2]), std::string("OPTARG"), std::string("OPTIND")})
+      undecide(call, each);
+    return Decided::unknown;
+  }
   if (is_among(kDeclare, name)) return Decided::yes;
   return std::nullopt;
 }
@@ -136,15 +154,25 @@ void ShellRunner::note(const std::string& text) {
 }
 
 // An operand of a condition: a variable that the script sets only in branches that do not run is empty.
+bool ShellRunner::is_passed_over(const ShellText& value, int line) {
+  const std::string name = unset_name(value);
+  if (!passed_over_.contains(name)) return false;
+  note(fmt::format("line {}: ${} is set in no branch that runs: counted as empty; {}=VALUE sets it", line,
+                   name, name));
+  return true;
+}
+
+// Of [ ]: an empty word without quotes is none.
+std::vector<ShellText> ShellRunner::operands(const ShellToken& token) {
+  std::vector<ShellText> words = values_.words(token, nullptr);
+  if (words.size() != 1 || !is_passed_over(words.front(), token.line)) return words;
+  return token.text.starts_with('"') ? std::vector<ShellText>(1) : std::vector<ShellText>();
+}
+
+// Of [[ ]].
 ShellText ShellRunner::operand(const ShellToken& token) {
   ShellText value = values_.whole(token.text, token.line, nullptr);
-  std::string name = flat(value);
-  if (!name.starts_with('$')) return value;
-  std::erase_if(name, [](char letter) { return letter == '$' || letter == '{' || letter == '}'; });
-  if (!passed_over_.contains(name)) return value;
-  note(fmt::format("line {}: ${} is set in no branch that runs: counted as empty; {}=VALUE sets it",
-                   token.line, name, name));
-  return {};
+  return is_passed_over(value, token.line) ? ShellText() : value;
 }
 
 // [[ $NAME -eq 1 ]]: the shell takes a variable that nobody sets as 0. Those that a launcher sets stay open.
@@ -178,6 +206,37 @@ std::pair<std::size_t, BranchPointer> ShellRunner::count_of(const Call& call, co
   return {1, of ? of : std::make_shared<const ShellBranch>(ShellBranch{call.line, shown(call)})};
 }
 
+Decided ShellRunner::double_brackets(const Mode& mode) {
+  std::vector<ShellText> words;
+  const int line = cursor_.peek().line;
+  for (cursor_.advance(); !cursor_.peek().is_word("]]"); cursor_.advance()) {
+    if (cursor_.ends()) cursor_.fail(line, "\"[[\" is not closed by \"]]\"");
+    const ShellToken& next = cursor_.peek();
+    if (mode.skips || next.is("\n")) continue;
+    const std::string sign = words.empty() ? "" : flat(words.back());
+    if (!cursor_.at_word())
+      words.push_back({{next.text, line, nullptr}});
+    else if (sign == "==" || sign == "=" || sign == "!=" || sign == "=~")
+      words.push_back(values_.pattern(next.text, next.line, sign == "=~"));
+    else
+      words.push_back(operand(next));
+  }
+  cursor_.advance();
+  if (mode.skips) return Decided::no;
+  count_unset(words, line);
+  const Decided holds = shell_condition(
+      words, true, [this](const std::string& name) { return is_set(name); }, may_ignore_case_);
+  if (std::ranges::none_of(words, [](const ShellText& word) { return flat(word) == "=~"; })) return holds;
+  values_.undecide("BASH_REMATCH", line, "[[ ... =~ ... ]]");
+  std::vector<std::string> groups;
+  if (words.size() != 3 || holds == Decided::unknown || mode.branch || may_ignore_case_) return holds;
+  shell_regex(flat(words[2]), flat(words[0]), &groups);
+  ShellValue found;
+  for (const std::string& group : groups) found.push_back({{group, line, nullptr}});
+  values_.set("BASH_REMATCH", std::move(found), nullptr);
+  return holds;
+}
+
 Decided ShellRunner::test(const std::vector<ShellText>& words, bool brackets) {
   const std::ptrdiff_t last = brackets && words.size() > 1 && flat(words.back()) == "]" ? 1 : 0;
   return shell_condition({words.begin() + 1, words.end() - last}, false,
@@ -193,13 +252,14 @@ Decided ShellRunner::is_set(const std::string& name) const {
                       key = name.substr(bracket + 1, name.size() - bracket - 2);
     if (key == "@" || key == "*") return is_set(array);
     const std::optional<ShellValue> one = values_.element(array, key);
-    if (one && branch_of(one->front())) return Decided::unknown;
+    if (one && !is_decided(one->front())) return Decided::unknown;
     return one ? Decided::yes : Decided::no;
   }
   if (!is_shell_name(name)) return Decided::unknown;
   const ShellValue* value = values_.find(name);
+  if (value == nullptr && values_.scope().lost) return Decided::unknown;
   if (value == nullptr || value->empty()) return Decided::no;
-  return branch_of(value->front()) ? Decided::unknown : Decided::yes;
+  return branch_of(value->front()) || is_many(value->front()) ? Decided::unknown : Decided::yes;
 }
 
 Decided ShellRunner::sum(const std::string& text, int line, const Mode& mode) {
@@ -211,13 +271,13 @@ Decided ShellRunner::sum(const std::string& text, int line, const Mode& mode) {
 // Where the script ends in an undecided branch, its rest is assumed to run. The rest of a function may not.
 Decided ShellRunner::stop(const Call& call, const Mode& mode) {
   const bool exits = call.name() == "exit";
+  if (!exits && !values_.is_in_function() && sourced_ == 0) return Decided::no;  // an error
   Decided status = Decided::unknown;
   if (call.words.size() > 1) {
     const std::string number = flat(call.words[1]);
     if (!number.empty() && number.find_first_not_of("0123456789") == std::string::npos)
       status = number.find_first_not_of('0') == std::string::npos ? Decided::yes : Decided::no;
   }
-  if (submits_ && exits) return status;
   if (mode.branch) {
     if (exits) return Decided::yes;
     if (!doubts_.function) doubts_.function = mode.branch;

@@ -18,7 +18,8 @@ bool is_space(char letter) {
 }
 
 bool opens_a_command(const std::string& word) {
-  static constexpr std::array kWords = {"if", "then", "elif", "else", "while", "until", "do", "!", "{", "in"};
+  static constexpr std::array kWords = {"if", "then", "elif", "else", "while", "until",
+                                        "do", "!",    "{",    "in",   "time"};
   return std::ranges::find(kWords, word) != kWords.end();
 }
 
@@ -227,10 +228,36 @@ class ShellLexer {
       if (at_ >= text_.size()) fail(begin, "a quote is not closed");
       if (peek() == '\'' || peek() == '(' || sees("$'"))
         ++at_;
+      else if (sees("${") && is_default())
+        skip_default();
       else
         skip_unit();
     }
     ++at_;
+  }
+
+  // "${NAME:-word}": in double quotes a single quote in the word stands for itself.
+  bool is_default() const {
+    std::size_t end = at_ + 2;
+    while (end < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[end])) != 0 || text_[end] == '_'))
+      ++end;
+    if (end < text_.size() && text_[end] == ':') ++end;
+    return end < text_.size() && std::string_view("-=+?").find(text_[end]) != std::string_view::npos;
+  }
+
+  void skip_default() {
+    const std::size_t begin = at_;
+    if (++depth_ > kDeepest) fail(begin, fmt::format("brackets nest deeper than {}", kDeepest));
+    for (at_ += 2; peek() != '}';) {
+      if (at_ >= text_.size()) fail(begin, "a bracket { is not closed");
+      if (peek() == '\'' || peek() == '(')
+        ++at_;
+      else
+        skip_unit();
+    }
+    ++at_;
+    --depth_;
   }
 
   void skip_brackets(char open, char close) {
@@ -270,19 +297,19 @@ class ShellLexer {
 
 }  // namespace
 
-void append(ShellText& text, const std::string& more, int line, const BranchPointer& branch) {
+void append(ShellText& text, const std::string& more, int line, const BranchPointer& branch, ShellOpen open) {
   if (more.empty()) return;
-  if (text.empty() || text.back().line != line || text.back().branch != branch || text.back().is_whole)
-    text.push_back({"", line, branch});
+  if (text.empty() || text.back().line != line || text.back().branch != branch || text.back().open != open)
+    text.push_back({"", line, branch, open});
   text.back().text += more;
 }
 
 void append(ShellText& text, const ShellText& more) {
   for (const ShellPiece& piece : more)
-    if (piece.is_whole)
+    if (!piece.has_letters())
       text.push_back(piece);
     else
-      append(text, piece.text, piece.line, piece.branch);
+      append(text, piece.text, piece.line, piece.branch, piece.open);
 }
 
 ShellText joined(const std::vector<ShellText>& words, const BranchPointer& branch) {
@@ -310,7 +337,15 @@ BranchPointer branch_of(const ShellText& text) {
 }
 
 bool is_decided(const ShellText& text) {
-  return !branch_of(text) && flat(text).find('$') == std::string::npos;
+  return std::ranges::none_of(text, [](const ShellPiece& piece) {
+    return piece.branch || piece.open != ShellOpen::no || piece.text.find('$') != std::string::npos;
+  });
+}
+
+bool is_many(const ShellText& element) {
+  return std::ranges::any_of(element, [](const ShellPiece& piece) {
+    return piece.open == ShellOpen::words || piece.open == ShellOpen::maybe;
+  });
 }
 
 ShellText shell_text(const std::string& text, int first_line) {

@@ -15,23 +15,39 @@ struct ShellBranch {
 };
 using BranchPointer = std::shared_ptr<const ShellBranch>;
 
+// Whether the value of a text is its letters, or is open: then the text only names it, as "$(nproc --all)"
+// does. As a word outside quotes, an open value is one word or any number of words, none included.
+enum class ShellOpen {
+  no,
+  word,   // one word, such as the name of a host
+  text,   // any text: one word in quotes, any number of words outside
+  words,  // any number of elements of a list
+  maybe,  // an element that a branch adds: its letters are known
+};
+
 // Text of one line of the file; with `branch` only where that branch is taken.
 struct ShellPiece {
   std::string text;
   int line = 0;
   BranchPointer branch;
-  bool is_whole = false;  // not split at blanks: "$(nproc --all)", whose output is not known
+  ShellOpen open = ShellOpen::no;
+
+  // Whether the text is the value, where the branch is taken.
+  bool has_letters() const { return open == ShellOpen::no || open == ShellOpen::maybe; }
 };
 using ShellText = std::vector<ShellPiece>;
 
-void append(ShellText& text, const std::string& more, int line, const BranchPointer& branch);
+void append(ShellText& text, const std::string& more, int line, const BranchPointer& branch,
+            ShellOpen open = ShellOpen::no);
 void append(ShellText& text, const ShellText& more);
 // The words separated by blanks. Pieces that depend on no branch then depend on `branch`.
 ShellText joined(const std::vector<ShellText>& words, const BranchPointer& branch);
 std::string flat(const ShellText& text);
 BranchPointer branch_of(const ShellText& text);  // the first that any piece depends on
-// Whether the text sets the words, in every branch alike: they hold no $NAME.
+// Whether the script decides the text, in every branch alike.
 bool is_decided(const ShellText& text);
+// Whether the element stands for any number of elements.
+bool is_many(const ShellText& element);
 
 struct ShellToken {
   enum class Kind { word, op, here_document, here_string, input, output };

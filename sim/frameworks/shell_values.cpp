@@ -15,9 +15,9 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kMaxLetters = 1 << 22;  // with variables written out, which may double each other
-constexpr std::size_t kMaxArguments = 99;
-constexpr std::size_t kLongestShown = 60;  // letters of a value
-constexpr int kDeepestReference = 8;       // declare -n
+constexpr std::size_t kMaxArguments = 20;     // $1 to $20
+constexpr std::size_t kLongestShown = 60;     // letters of a value
+constexpr int kDeepestReference = 8;          // declare -n
 
 bool is_name_letter(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
@@ -61,17 +61,33 @@ void ShellValues::store(const std::string& name, ShellValue value) {
 }
 
 void ShellValues::undecide(const std::string& name, int line, const std::string& command) {
-  const std::string& target = resolved(name);
-  if (given_.contains(target)) return;
+  const std::string target = resolved(name);
+  if (given_.contains(target) || scope_.constants.contains(target)) return;
   const std::string unset = "$" + target;
-  store(target,
-        {{{unset, line,
-           std::make_shared<const ShellBranch>(ShellBranch{line, command + " sets " + unset, true})}}});
+  const ShellBranch of{line, command + " sets " + unset, true};
+  store(target, {{{unset, line, std::make_shared<const ShellBranch>(of), ShellOpen::words}}});
+}
+
+void ShellValues::lose(int line, const std::string& reason) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : scope_.values)
+    if (is_shell_name(name)) names.push_back(name);
+  for (const std::string& name : names) undecide(name, line, reason);
+  scope_.lost = std::make_shared<const ShellBranch>(ShellBranch{line, reason});
+  scope_.references.clear();
+  for (std::vector<ShellText>& all : scope_.arguments) all = {{{"$@", line, scope_.lost, ShellOpen::words}}};
+  write_arguments();
+}
+
+std::size_t ShellValues::count_open() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      scope_.values, [](const auto& each) { return !std::ranges::all_of(each.second, is_decided); }));
 }
 
 void ShellValues::declare(const std::string& name, const std::string& letters, bool is_local,
                           const BranchPointer& branch) {
   const auto has = [&](char letter) { return letters.find(letter) != std::string::npos; };
+  if (scope_.constants.contains(name)) return;
   if (is_local && !scope_.locals.empty() && !given_.contains(name)) {
     std::vector<ShellScope::Saved>& own = scope_.locals.back();
     if (std::ranges::find(own, name, &ShellScope::Saved::name) == own.end()) {
@@ -91,16 +107,23 @@ void ShellValues::declare(const std::string& name, const std::string& letters, b
   }
   if (has('A')) scope_.maps.insert(name);
   if (has('i')) scope_.integers.insert(name);
+  if (has('l') || has('u') || has('c')) scope_.altered.insert(name);
   if (has('x')) scope_.exported.insert(name);
   if ((has('A') || has('a')) && find(name) == nullptr) store(name, {});
 }
 
+void ShellValues::make_constant(const std::string& name, const BranchPointer& branch) {
+  (branch ? scope_.altered : scope_.constants).insert(resolved(name));
+}
+
 void ShellValues::restore(const ShellScope::Saved& saved) {
+  const auto all_of = [](const ShellValue& value) { return flat(joined(value, nullptr)); };
   const auto now = scope_.values.find(saved.name);
-  const std::string before = saved.value && !saved.value->empty() ? flat(saved.value->front()) : "";
-  const std::string after =
-      now != scope_.values.end() && !now->second.empty() ? flat(now->second.front()) : "";
+  const std::string before = saved.value ? all_of(*saved.value) : "";
+  const std::string after = now != scope_.values.end() ? all_of(now->second) : "";
   scope_.references.erase(saved.name);
+  scope_.constants.erase(saved.name);
+  scope_.altered.erase(saved.name);
   if (saved.reference) scope_.references[saved.name] = *saved.reference;
   saved.is_map ? void(scope_.maps.insert(saved.name)) : void(scope_.maps.erase(saved.name));
   saved.is_integer ? void(scope_.integers.insert(saved.name)) : void(scope_.integers.erase(saved.name));
@@ -117,40 +140,14 @@ void ShellValues::leave_exported(const std::vector<ShellText>& arguments) {
   scope_.keys.clear();
   scope_.maps.clear();
   scope_.integers.clear();
+  scope_.constants.clear();
+  scope_.altered.clear();
   scope_.references.clear();
   scope_.locals.clear();
   scope_.exports_all = false;
   scope_.arguments = {arguments};
   scope_.has_arguments = !arguments.empty();
   write_arguments();
-}
-
-// A command that computes from its words alone, or whatever else the runner follows. It is a subshell.
-std::optional<ShellText> ShellValues::output(const std::string& command, int line) {
-  constexpr std::size_t kLongestCommand = 2000;
-  if (command.size() > kLongestCommand) return std::nullopt;
-  const ShellScope outer = scope_;
-  ++depth_;
-  std::vector<std::string> all;
-  bool is_simple = true;
-  for (const ShellToken& token : shell_tokens(shell_text(command, line), file_)) {
-    is_simple = is_simple && (token.kind == ShellToken::Kind::word || token.is("|"));
-    if (!is_simple) break;
-    if (token.is("|")) {
-      all.push_back(token.text);
-      continue;
-    }
-    for (const ShellText& word : words(token, nullptr)) {
-      is_simple = is_simple && !branch_of(word);
-      all.push_back(flat(word));
-    }
-  }
-  --depth_;
-  scope_ = outer;
-  std::optional<std::string> printed = is_simple ? output_of(all) : std::nullopt;
-  if (!printed) return output_of_shell_ ? output_of_shell_(command, line) : std::nullopt;
-  printed->erase(printed->find_last_not_of('\n') + 1);
-  return ShellText{{*printed, line, nullptr}};
 }
 
 ShellValues::ShellValues(const std::string& file, const ShellInputs& inputs)
@@ -176,6 +173,10 @@ void ShellValues::add_environment(const std::map<std::string, std::string>& vari
 
 // A value that the user hands in wins. One note says that another value gives way.
 bool ShellValues::is_given(const std::string& name, const ShellValue& value, int line) {
+  if (scope_.constants.contains(name)) {
+    notes_.push_back(fmt::format("line {}: {} is readonly: it keeps its value", line, name));
+    return true;
+  }
   const auto given = given_.find(name);
   if (given == given_.end()) return false;
   const std::string other = value.empty() ? "" : flat(value.front());
@@ -201,8 +202,10 @@ void ShellValues::replace_arguments(const std::vector<ShellText>& arguments, con
   if (branch)  // either the old ones or the new
     for (ShellText& each : all) {
       if (each.empty()) each.push_back({"", branch->line, branch});
-      for (ShellPiece& piece : each)
+      for (ShellPiece& piece : each) {
         if (!piece.branch) piece.branch = branch;
+        if (piece.open == ShellOpen::no) piece.open = ShellOpen::maybe;
+      }
     }
   write_arguments();
 }
@@ -217,8 +220,12 @@ void ShellValues::pop_arguments() {
 
 void ShellValues::shift_arguments(std::size_t by, const BranchPointer& branch) {
   const std::vector<ShellText>& all = scope_.arguments.back();
-  const std::size_t begin = std::min(by, all.size());
-  replace_arguments({all.begin() + static_cast<std::ptrdiff_t>(begin), all.end()}, branch);
+  const auto first = std::ranges::find_if(all, is_many) - all.begin();
+  // A shift by more arguments than there are shifts none.
+  const auto begin =
+      by > all.size() && static_cast<std::size_t>(first) == all.size() ? 0 : static_cast<std::ptrdiff_t>(by);
+  if (begin > first) return replace_arguments({{{"$@", 0, branch, ShellOpen::words}}}, branch);
+  replace_arguments({all.begin() + begin, all.end()}, branch);
 }
 
 const std::vector<ShellText>* ShellValues::arguments() const {
@@ -235,17 +242,19 @@ void ShellValues::write_arguments() {
   BranchPointer branch;
   for (const ShellText& each : all)
     if (!branch) branch = branch_of(each);
-  scope_.values["#"] = {{{std::to_string(all.size()), 0, branch}}};
+  const auto first = static_cast<std::size_t>(std::ranges::find_if(all, is_many) - all.begin());
+  if (first == all.size() || branch) scope_.values["#"] = {{{std::to_string(all.size()), 0, branch}}};
   // Missing arguments of the script stay undecided; those of a function are empty.
-  const bool is_function = scope_.arguments.size() > 1;
-  const std::size_t count = is_function ? kMaxArguments : std::min(all.size(), kMaxArguments);
+  const bool is_function = scope_.arguments.size() > 1 && first == all.size();
+  const std::size_t count = is_function ? kMaxArguments : std::min({all.size(), first + 1, kMaxArguments});
   for (std::size_t i = 0; i < count; ++i)
     scope_.values[std::to_string(i + 1)] = {i < all.size() ? all[i] : ShellText()};
 }
 
-std::string ShellValues::separators() const {
+std::optional<std::string> ShellValues::separators() const {
   const ShellValue* value = find("IFS");
-  return value == nullptr || value->empty() || branch_of(value->front()) ? " \t\n" : flat(value->front());
+  if (value == nullptr || value->empty()) return scope_.lost ? std::nullopt : std::optional(" \t\n");
+  return is_decided(value->front()) ? std::optional(flat(value->front())) : std::nullopt;
 }
 
 }  // namespace rehearse

@@ -31,7 +31,10 @@ struct ShellScope {
   std::map<std::string, ShellValue> values;
   std::map<std::string, std::vector<std::string>> keys;  // of maps, and of lists with gaps
   std::set<std::string> maps, integers, exported;        // declare -A, -i, -x
-  std::map<std::string, std::string> references;         // declare -n
+  std::set<std::string> altered;                  // whose assignments give open values: declare -l, -u, -c
+  std::map<std::string, std::string> references;  // declare -n
+  std::set<std::string> constants;                // readonly
+  BranchPointer lost;  // where a limit ended the reading: a variable that is not set may be set there
   std::vector<std::vector<ShellText>> arguments;  // the script's, then those of functions inside each other
   std::vector<std::vector<Saved>> locals;         // the same for variables
   bool has_arguments = false;                     // the script, which else may be given any
@@ -45,7 +48,9 @@ class ShellValues {
   // The words to which a word of the script expands. $NAME that the script does not set stays as written.
   std::vector<ShellText> words(const ShellToken& word, const BranchPointer& branch);
   // The same as one word, with or without its quotes taken as such.
-  ShellText whole(const std::string& word, int line, const BranchPointer& branch);
+  ShellText whole(const std::string& word, int line, const BranchPointer& branch, bool in_quotes = false);
+  // The same as the value of NAME=word.
+  ShellText assigned(const std::string& word, int line, const BranchPointer& branch);
   // The same as a pattern: '\' stands before special letters that quotes hold.
   ShellText pattern(const std::string& word, int line, bool is_regex);
 
@@ -58,12 +63,18 @@ class ShellValues {
   // The text does not decide the value that `command` gives to the variable.
   void undecide(const std::string& name, int line, const std::string& command);
   void unset(const std::string& name, const BranchPointer& branch);  // NAME or NAME[key]
+  // The reading ends here for a while: all variables are open.
+  void lose(int line, const std::string& reason);
+  std::size_t count_open() const;  // variables that are not decided
+  bool is_constant(const std::string& name) const { return scope_.constants.contains(resolved(name)); }
   const ShellValue* find(const std::string& name) const;
   const std::map<std::string, ShellValue>& all() const { return scope_.values; }
 
   // As `declare` with these option letters; inside a function, the variable becomes its own.
   void declare(const std::string& name, const std::string& letters, bool is_local,
                const BranchPointer& branch);
+
+  void make_constant(const std::string& name, const BranchPointer& branch);  // readonly
 
   std::vector<std::string> keys_of(const std::string& name) const;  // ${!NAME[@]}
   // NAME[key].
@@ -80,9 +91,10 @@ class ShellValues {
   void shift_arguments(std::size_t by, const BranchPointer& branch);
   // None where nobody gave arguments to the script.
   const std::vector<ShellText>* arguments() const;
+  bool is_in_function() const { return !scope_.locals.empty(); }
 
   // Letters that separate words.
-  std::string separators() const;
+  std::optional<std::string> separators() const;  // none where they are open
 
   const ShellScope& scope() const { return scope_; }
   void restore(ShellScope scope) { scope_ = std::move(scope); }
@@ -93,7 +105,7 @@ class ShellValues {
 
   // Computes $(...), where the runner can.
   using Output = std::function<std::optional<ShellText>(const std::string& command, int line)>;
-  void set_output(Output output) { output_of_shell_ = std::move(output); }
+  void set_output(Output output) { output_ = std::move(output); }
 
   const std::vector<std::string>& notes() const { return notes_; }
   // Counts letters that are read or written. InputError where they are more than any script has.
@@ -119,14 +131,14 @@ class ShellValues {
   void set_element(const std::string& name, const std::string& key, bool adds, ShellText text,
                    const BranchPointer& branch);
   std::optional<std::size_t> place_of(const std::string& name, const std::string& key) const;
-  std::optional<ShellText> output(const std::string& command, int line);
+  bool is_known_place(const std::string& name, std::size_t place) const;
   bool is_given(const std::string& name, const ShellValue& value, int line);
   std::optional<std::int64_t> number_of(const std::string& name, int depth);
 
   const std::string& file_;
   ShellScope scope_;
   std::map<std::string, std::string> given_;
-  Output output_of_shell_;
+  Output output_;
   std::vector<std::string> notes_;
   std::size_t spent_ = 0;
   int depth_ = 0;

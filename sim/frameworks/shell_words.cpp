@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::size_t kLongestChange = 64;
-constexpr std::int64_t kMaxNumbers = 1000;  // of seq
+constexpr std::int64_t kMaxNumbers = 100'000;  // of seq
 constexpr std::int64_t kLargestNumber = 1'000'000'000;
 
 bool fits(const std::string& pattern, const std::string& text) {
@@ -80,20 +80,6 @@ std::string cased(std::string text, bool upper, bool all) {
   return text;
 }
 
-// A sum on which expr, bc and the shell agree.
-std::optional<std::string> sum_of(const std::string& expression) {
-  for (std::size_t at = 0; at < expression.size(); ++at) {
-    const bool begins = at == 0 || std::isdigit(static_cast<unsigned char>(expression[at - 1])) == 0;
-    const bool is_octal = expression[at] == '0' && begins && at + 1 < expression.size() &&
-                          std::isdigit(static_cast<unsigned char>(expression[at + 1])) != 0;
-    if (is_octal || std::string_view("0123456789 +-*/%()").find(expression[at]) == std::string_view::npos)
-      return std::nullopt;
-  }
-  if (expression.find("**") != std::string::npos) return std::nullopt;
-  const ShellNumber value = shell_arithmetic(expression, {[](const std::string&) { return ShellNumber(); }});
-  return value ? std::optional(std::to_string(*value) + "\n") : std::nullopt;
-}
-
 // seq LAST, seq FIRST LAST and seq FIRST STEP LAST
 std::optional<std::string> numbers_of(const std::vector<std::string>& words) {
   std::array<std::int64_t, 3> range = {1, 1, 1};
@@ -136,6 +122,19 @@ std::optional<std::string> converted(const std::string& conversion, const std::s
 }
 
 }  // namespace
+
+std::optional<std::string> sum_of(const std::string& expression) {
+  for (std::size_t at = 0; at < expression.size(); ++at) {
+    const bool begins = at == 0 || std::isdigit(static_cast<unsigned char>(expression[at - 1])) == 0;
+    const bool is_octal = expression[at] == '0' && begins && at + 1 < expression.size() &&
+                          std::isdigit(static_cast<unsigned char>(expression[at + 1])) != 0;
+    if (is_octal || std::string_view("0123456789 +-*/%()").find(expression[at]) == std::string_view::npos)
+      return std::nullopt;
+  }
+  if (expression.find("**") != std::string::npos) return std::nullopt;
+  const ShellNumber value = shell_arithmetic(expression, {[](const std::string&) { return ShellNumber(); }});
+  return value ? std::optional(std::to_string(*value) + "\n") : std::nullopt;
+}
 
 std::optional<std::string> changed_value(const std::string& value, const std::string& change) {
   if (value.size() > kLongestValue || change.size() > kLongestChange || change.empty()) return std::nullopt;
@@ -202,13 +201,8 @@ std::optional<std::string> output_of(const std::vector<std::string>& words) {
   for (const std::string& word : words)
     if (word.find('$') != std::string::npos || word.size() > kLongestValue) return std::nullopt;
   const std::vector<std::string> rest(words.begin() + 1, words.end());
-  if (name == "expr") return sum_of(join(rest, " "));  // a '|' is none of a sum
-  const bool is_echo = name == "echo";
-  const bool is_piped = std::ranges::find(rest, "|") != rest.end();
-  if (is_echo && rest.size() >= 2 && rest.back() == "bc" && rest[rest.size() - 2] == "|")
-    return sum_of(join({rest.begin(), rest.end() - 2}, " "));
-  if (is_piped) return std::nullopt;
-  if (is_echo) return echoed(rest);
+  if (name == "expr") return sum_of(join(rest, " "));
+  if (name == "echo") return echoed(rest);
   if (name == "printf" && !rest.empty()) return printed(rest[0], {rest.begin() + 1, rest.end()});
   if (name == "basename" && (rest.size() == 1 || rest.size() == 2)) {
     std::string file = rest[0].substr(rest[0].find_last_of('/') + 1);

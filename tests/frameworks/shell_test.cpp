@@ -296,7 +296,8 @@ TEST(ScriptFlags, RefusesTextsThatGrow) {
   std::string doubling = "A=--aaaaaaaa\n";
   for (int i = 0; i < 60; ++i) doubling += "A=\"$A $A\"\n";
   EXPECT_THAT(refusal([&] { script_flags(doubling, "s"); }), HasSubstr("characters in all"));
-  EXPECT_THAT(refusal([] { script_flags("f() { f; f; }\nf", "s"); }), HasSubstr("too deep"));
+  EXPECT_THAT(script_flags("f() { f; f; }\nf\ntrain.py --num-layers 4", "s").notes,
+              testing::Contains(HasSubstr("calls nest deeper")));
   const std::string body(1 << 16, 'a');
   EXPECT_THAT(
       refusal([&] { script_flags("cat > f.sh <<E\n" + body + "\nE\nwhile true; do bash f.sh; done", "s"); }),

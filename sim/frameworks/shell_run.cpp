@@ -12,10 +12,10 @@ namespace rehearse {
 
 namespace {
 
-constexpr int kMaxCommands = 100'000;  // of a script with its functions called
-constexpr int kDeepestCall = 200;      // blocks, functions and scripts inside each other
-constexpr int kDeepestOpenCall = 40;   // the same in a branch, where a function may call itself without end
-constexpr int kDeepestBlock = 300;     // blocks alone
+constexpr int kMaxCommands = 100'000;   // of a script with its functions called
+constexpr int kDeepestShellCall = 200;  // blocks, functions and scripts inside each other
+constexpr int kDeepestOpenCall = 40;    // the same in a branch, where a function may call itself without end
+constexpr int kDeepestBlock = 300;      // blocks alone
 constexpr int kDepthOfScript = 2;
 constexpr std::array kEndOfBlock = {"then", "elif", "else", "fi", "do", "done", "esac", "}"};
 
@@ -56,7 +56,7 @@ void ShellRunner::deeper() {
 // Whether functions, scripts and commands are more than any script has. What follows is then not run: all
 // variables are open behind it.
 bool ShellRunner::is_at_limit(int line, const std::string& what, const Mode& mode) {
-  const int deepest = mode.branch ? kDeepestOpenCall : kDeepestCall;
+  const int deepest = mode.branch ? kDeepestOpenCall : kDeepestShellCall;
   if (depth_ < deepest && count_ < kMaxCommands) return false;
   const std::string reason = depth_ < deepest ? fmt::format("more than {} commands", kMaxCommands)
                                               : fmt::format("calls nest deeper than {}", deepest);

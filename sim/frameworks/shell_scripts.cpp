@@ -223,7 +223,7 @@ std::optional<ShellText> ShellRunner::captured(const std::string& command, int l
   Capture capture;
   Capture* const outer = std::exchange(capture_, &capture);
   const ShellCursor cursor = cursor_;
-  const int depth = depth_, exit_line = exit_line_, open_loops = open_loops_;
+  const int depth = depth_, exit_line = exit_line_, open_loops = open_loops_, sourced = sourced_;
   const bool looks_ahead = looks_ahead_;
   const std::size_t kept = commands_.size(), environment = environment_.size(), launcher = launcher_.size();
   try {
@@ -233,6 +233,7 @@ std::optional<ShellText> ShellRunner::captured(const std::string& command, int l
     cursor_ = cursor;
     depth_ = depth;
     open_loops_ = open_loops;
+    sourced_ = sourced;
     environment_.resize(environment);
     launcher_.resize(launcher);
   }

@@ -12,9 +12,10 @@ namespace {
 
 constexpr long kMaxCount = 1'000'000;
 
-// Reads "4", "2-4" (the fewest) and "8(x4)"; another word is 0.
+// Reads "4", "2-4" (the fewest) and "8(x4)"; another word is 0, and so is a number that no job has.
 long count_of(const std::string& word) {
-  return std::clamp(std::strtol(word.c_str(), nullptr, 10), 0L, kMaxCount);
+  const long count = std::strtol(word.c_str(), nullptr, 10);
+  return count < 0 || count > kMaxCount ? 0 : count;
 }
 
 // Reads "gpu:a100:8" and "gpu:8".
@@ -50,6 +51,9 @@ void take(const std::string& name, const std::string& value, int line, SlurmJob&
     return;
   }
   job.line = line;
+  if (value.find('$') != std::string::npos && job.open_nodes != value)
+    job.notes.push_back(fmt::format("line {}: {} {} is not decided: it does not count; --gpus sets the GPUs",
+                                    line, name, value));
 }
 
 // "--nodes=4", "--nodes 4", "-N 4" and "-N4".

@@ -96,7 +96,13 @@ void ShellValues::set(const std::string& given_name, ShellValue value, const Bra
   const std::string name = resolved(given_name);
   const int line = value.empty() || value.front().empty() ? 0 : value.front().front().line;
   if (is_given(name, value, line)) return;
-  if (scope_.altered.contains(name)) return undecide(name, line, "declare");
+  const auto is_number = [](const ShellText& text) {
+    const ShellNumber number = shell_integer(flat(text));
+    return number && std::to_string(*number) == flat(text);
+  };
+  if (scope_.altered.contains(name) ||
+      (scope_.integers.contains(name) && !std::ranges::all_of(value, is_number)))
+    return undecide(name, line, "declare");
   const auto found = scope_.values.find(name);
   if (!branch) return store(name, std::move(value));
   if (found == scope_.values.end()) {
@@ -146,7 +152,7 @@ void ShellValues::unset(const std::string& given_name, const BranchPointer& bran
   if (!key) return undecide(name, 0, "unset " + given_name);
   const std::optional<std::size_t> place = place_of(name, *key);
   if (!place) return;
-  if (!is_known_place(name, *place)) return undecide(name, 0, "unset " + given_name);
+  if (!is_known_place(name, *place + 1)) return undecide(name, 0, "unset " + given_name);
   if (branch) return mark_many(found->second[*place], branch);
   std::vector<std::string> keys = keys_of(name);
   keys.erase(keys.begin() + static_cast<std::ptrdiff_t>(*place));
@@ -221,7 +227,8 @@ void ShellValues::set_element(const std::string& given_name, const std::string& 
   if (given_.contains(name) || scope_.constants.contains(name)) return;
   ShellValue& list = scope_.values[name];
   const std::optional<std::size_t> place = place_of(name, key);
-  if (!is_known_place(name, place && !key.starts_with('-') ? *place : list.size()))
+  const bool is_known = is_known_place(name, place && !key.starts_with('-') ? *place + 1 : list.size());
+  if (!is_known || scope_.altered.contains(name) || scope_.integers.contains(name))
     return undecide(name, text.empty() ? 0 : text.front().line, name + "[" + key + "]=...");
   if (place) {
     ShellText& old = list[*place];

@@ -258,6 +258,7 @@ TEST(ShellCommands, CountsOnlyWordsThatTheTextDecides) {
                     "M=${#X[@]}",
                     "M=$(< list)",
                     "set -- $X; shift 2; M=$#",
+                    "H=($X); H[0]=a; M=${#H[@]}",
                     "if f; then g() { M=1; }; else g() { M=2; }; fi; g",
                     "M=0; b=0; c=0; while f; do [ $b = 1 ] && M=4; [ $c = 1 ] && b=1; c=1; done"});
 }
@@ -293,7 +294,8 @@ TEST(ShellCommands, ReadsWhatBashReads) {
                  {"V=; M=1; [ -n $V ] && M=2", "2"},
                  {"M=1; eval 'M=2; true' && M=3", "3"},
                  {"set -- 1 2; shift 5; M=$#", "2"}});
-  expect_undecided({"M=~", "M=x:~/y", "M=1; readonly V=6; V=7; M=2", "declare -u M=a"});
+  expect_undecided({"M=~", "M=x:~/y", "M=1; readonly V=6; V=7; M=2", "declare -u M=a",
+                    "declare -i M=5; IFS=, read x M <<< a"});
 }
 
 TEST(ShellCommands, UndecidedBranchesThatAddWordsDoNotDoubleThem) {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <tuple>
 
 #include "base/error.h"
 #include "base/interruption.h"
+#include "base/quantity.h"
 #include "base/say.h"
 #include "cli/jobs.h"
 #include "cli/plan_answer.h"
@@ -16,6 +18,7 @@
 #include "cli/sweep_row.h"
 #include "cli/verbs.h"
 #include "run/fit.h"
+#include "search/effort.h"
 #include "search/search.h"
 #include "sweep/run_points.h"
 
@@ -24,22 +27,56 @@ namespace rehearse {
 namespace {
 
 constexpr int kMaxTop = 1000;
+constexpr double kMaxTimeLimit_s = 1e9;
 
 struct PlanOptions {
   GivenFlags given;
   int top = 5;
   int jobs = 0;
+  std::optional<double> time_limit_s;
   bool json = false;
 };
 
-// Runs the finalists on the engine that the user chose, as `simulate` would.
-std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<Choice>& choices, int jobs,
-                                Inputs& inputs) {
+// When a search began, and when it has to end.
+class Clock {
+ public:
+  explicit Clock(std::optional<double> limit_s) : limit_s_(limit_s) {}
+
+  double elapsed_s() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  bool is_late() const { return limit_s_ && elapsed_s() > *limit_s_; }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::optional<double> limit_s_;
+};
+
+// Each call in a child process, `jobs` at a time.
+InProcesses in_processes(int jobs, const std::function<bool()>& is_stopped) {
+  return [=](std::size_t count, const std::function<double(std::size_t)>& run) {
+    std::vector<double> results(count, std::numeric_limits<double>::quiet_NaN());
+    run_in_processes(
+        first_points(static_cast<Point>(count)),
+        [&](Point i) {
+          return Row{RowState::done, "", run(static_cast<std::size_t>(i))};
+        },
+        jobs, is_stopped,
+        [&](Point i, const Row& row) {
+          if (!row.report.is_number()) throw std::runtime_error("a plan cannot run: " + row.reason);
+          results[static_cast<std::size_t>(i)] = row.report.get<double>();
+        });
+    return results;
+  };
+}
+
+// The reports of the choices, as `simulate` would give them.
+std::vector<Json> reports_of(const PlanSpace& space, const std::vector<Choice>& choices, bool by_reference,
+                             int jobs, Inputs& inputs) {
   std::vector<Json> reports(choices.size());
   const auto source = [&](Point i) {
     ScenarioSource of = space.source_of(choices[static_cast<std::size_t>(i)]);
-    if (is_interrupted())
-      of.json["engine"] = "reference";  // after an interrupt, do not wait for the simulator
+    if (by_reference) of.json["engine"] = "reference";
     return of;
   };
   run_in_processes(
@@ -53,103 +90,54 @@ std::vector<Json> run_finalists(const PlanSpace& space, const std::vector<Choice
   return reports;
 }
 
-// A plan from the search; where a larger group of microbatches is faster, the plan with that group.
-struct Winner {
-  std::size_t of = 0;  // place in SearchResult::best
-  Choice choice;
-  FrontPlan found;  // by the reference engine
-};
-
-// Additional plans: a larger group of microbatches may make one of them better.
-constexpr std::size_t kBeyond = 5;
-
-// Keeps the winners of the `top` plans with the fastest winners.
-void keep_best(std::vector<Winner>& winners, std::size_t top) {
-  std::map<std::size_t, double> least_s;
-  for (const Winner& winner : winners) {
-    double& least = least_s.try_emplace(winner.of, winner.found.step_time_s).first->second;
-    least = std::min(least, winner.found.step_time_s);
-  }
-  std::vector<std::pair<double, std::size_t>> order;
-  for (const auto& [of, seconds] : least_s) order.emplace_back(seconds, of);
-  std::ranges::sort(order);
-  if (order.size() <= top) return;
-  const auto last = order[top - 1];
-  std::erase_if(winners,
-                [&](const Winner& winner) { return std::pair(least_s[winner.of], winner.of) > last; });
+Choice choice_of(const PlanSpace& space, const PlanSpace::Legal& legal, const FoundPlan& found) {
+  Choice choice = space.choices()[legal.choice_of[found.index]];
+  if (found.group > 0) choice.group = found.group;
+  return choice;
 }
 
-// Groups of microbatches are tried only on plans from the search, as they change a step by a few percent.
-std::vector<Winner> winners_of(PlanSpace& space, const PlanSpace::Legal& legal, const Experiment& experiment,
-                               SearchResult& result, int jobs) {
-  std::vector<Winner> winners, tried;
-  std::vector<Plan> plans;
-  for (std::size_t i = 0; i < result.best.size(); ++i) {
-    const FoundPlan& found = result.best[i];
-    winners.push_back({i,
-                       space.choices()[legal.choice_of[found.index]],
-                       {legal.plans[found.index], found.step_time_s, found.needed_bytes}});
-    PlanSpace::Grouped larger = space.with_larger_groups(winners.back().choice);
-    for (std::size_t g = 0; g < larger.plans.size(); ++g) {
-      tried.push_back({i, larger.choices[g], {larger.plans[g]}});
-      plans.push_back(std::move(larger.plans[g]));
-    }
-  }
-  const std::vector<Winner> plain = winners;
-  for (Winner sought : plain) {
-    if (!space.seeks_orders() || sought.found.plan.pp == 1) continue;
-    sought.choice.seeks_order = true;
-    winners.push_back(std::move(sought));
-  }
-  if (plans.empty()) return winners;
-  const SearchResult grouped = search(experiment, plans, {plans.size(), jobs, false});
-  result.does_not_fit += grouped.does_not_fit;
-  result.below_headroom += grouped.below_headroom;
-  result.run += grouped.run;
-  std::vector<bool> has_one(result.best.size(), false);
-  for (const FoundPlan& found : grouped.best) {  // fastest first
-    Winner& winner = tried[found.index];
-    if (has_one[winner.of] || found.step_time_s >= result.best[winner.of].step_time_s) continue;
-    has_one[winner.of] = true;
-    winner.found.step_time_s = found.step_time_s;
-    winner.found.needed_bytes = found.needed_bytes;
-    winners.push_back(winner);
-  }
-  return winners;
+Plan plan_of(const PlanSpace::Legal& legal, const FoundPlan& found) {
+  Plan plan = legal.plans[found.index];
+  if (found.group > 0) plan.microbatch_group = found.group;
+  return plan;
 }
 
-// For each plan from the search, the faster variant on the engine that the user chose.
-std::vector<Finalist> finalists_of(const PlanSpace& space, const std::vector<Winner>& winners, int jobs,
-                                   Inputs& inputs) {
+// The plans found, with their reports. With --schedule auto, each with an order of its own where that is
+// faster.
+std::vector<Finalist> finalists_of(const PlanSpace& space, const PlanSpace::Legal& legal,
+                                   const SearchResult& result, int jobs, Inputs& inputs) {
   std::vector<Choice> choices;
-  for (const Winner& winner : winners) choices.push_back(winner.choice);
-  std::vector<Json> reports = run_finalists(space, choices, jobs, inputs);
-  std::map<std::size_t, Finalist> finalists;
-  for (std::size_t i = 0; i < winners.size(); ++i) {
-    Finalist finalist{std::move(reports[i]), winners[i].found.plan};
+  std::vector<std::size_t> place;  // by choice
+  for (std::size_t i = 0; i < result.best.size(); ++i) {
+    choices.push_back(choice_of(space, legal, result.best[i]));
+    place.push_back(i);
+    if (!space.seeks_orders() || choices.back().pp == 1) continue;
+    choices.push_back(choices.back());
+    choices.back().seeks_order = true;
+    place.push_back(i);
+  }
+  std::vector<Json> reports = reports_of(space, choices, result.has_only_bounds, jobs, inputs);
+  std::vector<std::optional<Finalist>> best(result.best.size());
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    Finalist finalist{std::move(reports[i]), plan_of(legal, result.best[place[i]])};
     finalist.plan.layers_per_stage =
         finalist.report.at("plan").at("layers_per_stage").get<std::vector<int>>();
-    const auto [known, is_new] = finalists.try_emplace(winners[i].of, finalist);
-    if (!is_new && finalist.step_time_s() < known->second.step_time_s()) known->second = std::move(finalist);
+    std::optional<Finalist>& known = best[place[i]];
+    if (!known || finalist.step_time_s() < known->step_time_s()) known = std::move(finalist);
   }
-  std::vector<Finalist> ranked;
-  for (auto& [of, finalist] : finalists) ranked.push_back(std::move(finalist));
-  std::ranges::stable_sort(ranked, {}, &Finalist::step_time_s);
-  return ranked;
+  std::vector<Finalist> finalists;
+  for (std::optional<Finalist>& each : best) finalists.push_back(std::move(*each));
+  std::ranges::stable_sort(finalists, {}, &Finalist::step_time_s);
+  return finalists;
 }
 
-// The front of time and memory, winners included.
-std::vector<FrontPlan> front_of(const SearchResult& result, const std::vector<Plan>& plans,
-                                const std::vector<Winner>& winners) {
-  std::vector<FrontPlan> all, front;
-  for (const FoundPlan& found : result.pareto)
-    all.push_back({plans[found.index], found.step_time_s, found.needed_bytes});
-  for (const Winner& winner : winners) all.push_back(winner.found);
-  std::ranges::stable_sort(
-      all, {}, [](const FrontPlan& each) { return std::pair(each.step_time_s, each.needed_bytes); });
-  for (FrontPlan& each : all)
-    if (front.empty() || each.needed_bytes < front.back().needed_bytes) front.push_back(std::move(each));
-  return front;
+// Why plans that are not listed may be faster although the search ended.
+std::string unproven(const PlanSpace& space) {
+  if (space.seeks_orders())
+    return "orders are searched only for the plans that are fastest with a named schedule";
+  if (space.splits_by_cost())
+    return "layers are split by cost in the search, and by simulation only for the plans listed";
+  return "";
 }
 
 // Fewest GPUs for the leanest of the legal plans. With one replica ZeRO divides nothing.
@@ -161,33 +149,53 @@ std::optional<FewestGpus> fewest_for(Experiment experiment, const std::vector<Pl
   return fewest_gpus_of(experiment, experiment.headroom);
 }
 
+// Says how long a long search takes, and refuses one that nobody may have meant to wait for.
+void require_affordable(const std::vector<Plan>& plans, int jobs, bool is_limited) {
+  constexpr double kLong_s = 30, kTooLong_s = 1800;
+  const SearchEffort effort = effort_of(plans);
+  const double seconds = effort.seconds / jobs;
+  if (seconds < kLong_s) return;
+  const std::string work = fmt::format("{} plans of {} GPUs: about {:.2g} min and {}", plans.size(),
+                                       plans.front().gpus(), seconds / 60, format_bytes(effort.bytes * jobs));
+  if (seconds > kTooLong_s && !is_limited)
+    throw InputError({"command line", "--time-limit", "a search of more than half an hour needs a time limit",
+                      work, "--time-limit 600, or fewer values, as --recompute none --schedule 1f1b"});
+  say(stderr, "rehearse: {}; Ctrl-C or --time-limit ends the search with the best so far\n", work);
+}
+
 PlanAnswer answer(const PlanOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Clock clock(options.time_limit_s);
   Inputs inputs;
   PlanSpace space(read_swept(options.given), inputs);
   const PlanSpace::Legal legal = space.legal();
-  PlanAnswer answer;
-  answer.considered = space.choices().size();
-  answer.illegal = answer.considered - legal.plans.size();
   if (legal.plans.empty()) space.refuse();
   const int jobs = jobs_or_cores(options.jobs);
+  require_affordable(legal.plans, jobs, options.time_limit_s.has_value());
   const Experiment experiment = space.experiment_of(space.choices()[legal.choice_of.front()]);
-  SearchResult result = search(experiment, legal.plans,
-                               {static_cast<std::size_t>(options.top) + kBeyond, jobs, true, is_interrupted});
-  const std::size_t counted = result.does_not_fit + result.run;
-  std::vector<Winner> winners = winners_of(space, legal, experiment, result, jobs);
-  answer.considered += result.does_not_fit + result.run - counted;
-  answer.does_not_fit = result.does_not_fit;
-  answer.below_headroom = result.below_headroom;
-  answer.pruned = result.pruned;
-  answer.run = result.run;
-  answer.left = result.left;
-  answer.front = front_of(result, legal.plans, winners);
-  keep_best(winners, static_cast<std::size_t>(options.top));
-  answer.finalists = finalists_of(space, winners, jobs, inputs);
-  if (answer.finalists.empty() && answer.left == 0) answer.fewest_gpus = fewest_for(experiment, legal.plans);
+  const auto is_stopped = [&clock] { return is_interrupted() || clock.is_late(); };
+  const auto larger_groups = [&](std::size_t index) {
+    return space.with_larger_groups(space.choices()[legal.choice_of[index]]);
+  };
+  PlanAnswer answer;
+  answer.search = search(experiment, legal.plans,
+                         {.top = static_cast<std::size_t>(options.top),
+                          .threads = jobs,
+                          .in_processes = in_processes(jobs, is_stopped),
+                          .is_stopped = is_stopped,
+                          .larger_groups = larger_groups});
+  answer.engine = experiment.engine;
+  answer.top = static_cast<std::size_t>(options.top);
+  answer.considered = space.choices().size() + answer.search.variants;
+  answer.illegal = space.choices().size() - legal.plans.size();
+  if (answer.search.left > 0) answer.stopped_by = is_interrupted() ? "interrupt" : "time limit";
+  answer.unproven = unproven(space);
+  for (const FoundPlan& found : answer.search.pareto)
+    answer.front.push_back({plan_of(legal, found), found.step_time_s, found.needed_bytes});
+  answer.finalists = finalists_of(space, legal, answer.search, jobs, inputs);
+  if (answer.finalists.empty() && answer.search.left == 0)
+    answer.fewest_gpus = fewest_for(experiment, legal.plans);
   answer.model = experiment.model;
-  answer.elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  answer.elapsed_s = clock.elapsed_s();
   return answer;
 }
 
@@ -197,10 +205,11 @@ int find_and_print(const PlanOptions& options) {
   const bool fits = !found.finalists.empty();
   if (fits || options.json)
     print_answer(options.json ? write_plan_json(found) : write_plan_text(found), options.json);
-  if (found.left > 0) {
-    say(stderr, "rehearse: interrupted; {} after {} plans ran, and {} that fit were not run\n",
-        fits ? "the best so far" : "none was found", found.run, found.left);
-    return kInterrupted;
+  if (found.search.left > 0 && (!fits || found.stopped_by == "interrupt")) {
+    say(stderr, "rehearse: {}; {} after {} plans ran, and {} that fit were not run\n",
+        found.stopped_by == "interrupt" ? "interrupted" : "the time limit ended the search",
+        fits ? "the best so far" : "none was found", found.search.run, found.search.left);
+    return found.stopped_by == "interrupt" ? kInterrupted : kFailure;
   }
   if (!fits) throw DoesNotFit(no_plan_fits(found));
   return kDone;
@@ -214,17 +223,25 @@ Verb plan_verb() {
   verb.add_all(scenario_options(options->given));
   verb.add({.names = {"--top"},
             .target = &options->top,
-            .help = "plans to find and to simulate",
+            .help = "plans to list; the places do not depend on it",
             .value = "K",
             .bounds = {{1, kMaxTop}}});
   verb.add(jobs_option(options->jobs, "threads"));
+  verb.add({.names = {"--time-limit"},
+            .target = &options->time_limit_s,
+            .help = "seconds until the search ends; the answer says how many places are proven",
+            .value = "S",
+            .bounds = {{0.001, kMaxTimeLimit_s}}});
   verb.add({{"--json"}, &options->json, "print one JSON object"});
   verb.footer =
       "Searches tp, cp, pp, vpp, ep, mbs, zero, recompute and schedule; a flag restricts one of them to a "
       "value or\n"
-      "a list. For the best interleaved plans it also tries larger microbatch groups. The reference engine "
-      "runs\n"
-      "every plan that no bound excludes; --engine runs the best of them.\n"
+      "a list. For interleaved plans it also tries larger microbatch groups. Plans are simulated in the "
+      "order "
+      "of a\n"
+      "proven lower bound of their step, until no other plan can be among the first K. --engine reference "
+      "takes\n"
+      "steps without contention.\n"
       "Memory is the total on the fullest GPU: allocator peak, CUDA context, NCCL buffers. --headroom of it "
       "stays\n"
       "free.\n"

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/quantity.h"
 #include "export/launch_lines.h"
@@ -121,7 +122,8 @@ std::string table(const std::vector<Finalist>& finalists) {
 }
 
 std::string front(const std::vector<FrontPlan>& plans) {
-  std::string text = "Fastest plan at each memory size (reference engine, without contention):\n";
+  std::string text =
+      fmt::format("Fastest plan at each memory size, up to {} times the first step:\n", kFrontSteps);
   for (std::size_t i = 0; i < std::min(plans.size(), kFrontLines); ++i) {
     text += fmt::format("     {} {:>8.4g} s {:>44}\n", columns_of(plans[i].plan), plans[i].step_time_s,
                         format_bytes(plans[i].needed_bytes));
@@ -176,6 +178,42 @@ std::string launch(const Model& model, const Finalist& finalist) {
          section("torchtitan", launch_of(torchtitan_toml, model, finalist));
 }
 
+std::string plans_run(const PlanAnswer& answer) {
+  return fmt::format("{} of {} plans {}", answer.search.run, answer.considered,
+                     answer.engine == Engine::simgrid ? "simulated" : "run by the reference engine");
+}
+
+// How far the list is proven.
+std::string proof(const PlanAnswer& answer) {
+  const std::size_t listed = answer.finalists.size();
+  if (!answer.unproven.empty()) return fmt::format("not proven: {}; {}", answer.unproven, plans_run(answer));
+  if (answer.stopped_by.empty())
+    return fmt::format("exact: {}; {}", plans_run(answer),
+                       listed < answer.top ? "no other plan fits"
+                                           : fmt::format("no other can be among the first {}", listed));
+  const std::string why = fmt::format("{} until the {}; {} others were not", plans_run(answer),
+                                      answer.stopped_by, answer.search.left);
+  if (answer.search.has_only_bounds)
+    return fmt::format("not proven: {}; the steps listed are those of the reference engine", why);
+  const std::string rest = std::isfinite(answer.search.least_left_s)
+                               ? fmt::format("{} and take {:.4g} s at least", why, answer.search.least_left_s)
+                               : why;
+  return answer.proven() == 0 ? fmt::format("not proven: {}", rest)
+                              : fmt::format("proven to place {}: {}", answer.proven(), rest);
+}
+
+Json proof_json(const PlanAnswer& answer) {
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  const double least_left_s = answer.search.least_left_s;
+  return {{"exact", answer.unproven.empty() && answer.stopped_by.empty()},
+          {"proven_places", answer.proven()},
+          {"engine", to_string(answer.engine)},
+          {"bounded", answer.search.referred},
+          {"stopped_by", or_null(answer.stopped_by)},
+          {"least_left_s", std::isfinite(least_left_s) ? Json(least_left_s) : Json()},
+          {"why_not", or_null(answer.unproven)}};
+}
+
 }  // namespace
 
 std::string write_plan_json(const PlanAnswer& answer) {
@@ -201,11 +239,13 @@ std::string write_plan_json(const PlanAnswer& answer) {
                      {"pareto", pareto},
                      {"considered", answer.considered},
                      {"illegal", answer.illegal},
-                     {"does_not_fit", answer.does_not_fit},
-                     {"below_headroom", answer.below_headroom},
+                     {"does_not_fit", answer.search.does_not_fit},
+                     {"below_headroom", answer.search.below_headroom},
                      {"fewest_gpus", fewest},
-                     {"pruned", answer.pruned},
-                     {"simulated", answer.run},
+                     {"pruned", answer.search.pruned},
+                     {"simulated", answer.search.run},
+                     {"left", answer.search.left},
+                     {"proof", proof_json(answer)},
                      {"elapsed_s", answer.elapsed_s}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -219,20 +259,20 @@ std::string write_plan_text(const PlanAnswer& answer) {
     text += why_lost(first.report, answer.finalists[i].report, i + 1);
   text += fmt::format("\n{}\n{}", front(answer.front), launch(answer.model, first));
   text += fmt::format(
-      "\n{} plans considered: {} illegal, {} do not fit ({} of them only because of the headroom), {} "
+      "\n{}\n{} plans considered: {} illegal, {} do not fit ({} of them only because of the headroom), {} "
       "excluded by their bounds, {} run; {:.2f} s\n",
-      answer.considered, answer.illegal, answer.does_not_fit, answer.below_headroom, answer.pruned,
-      answer.run, answer.elapsed_s);
+      proof(answer), answer.considered, answer.illegal, answer.search.does_not_fit,
+      answer.search.below_headroom, answer.search.pruned, answer.search.run, answer.elapsed_s);
   return text;
 }
 
 std::string no_plan_fits(const PlanAnswer& answer) {
-  std::string text =
-      fmt::format("no plan fits: {} considered, {} illegal, {} need more memory than a GPU has",
-                  answer.considered, answer.illegal, answer.does_not_fit - answer.below_headroom);
-  if (answer.below_headroom > 0)
-    text +=
-        fmt::format(", {} leave less than the headroom (--headroom 0 accepts them)", answer.below_headroom);
+  std::string text = fmt::format(
+      "no plan fits: {} considered, {} illegal, {} need more memory than a GPU has", answer.considered,
+      answer.illegal, answer.search.does_not_fit - answer.search.below_headroom);
+  if (answer.search.below_headroom > 0)
+    text += fmt::format(", {} leave less than the headroom (--headroom 0 accepts them)",
+                        answer.search.below_headroom);
   if (!answer.fewest_gpus) return text + "; no number of GPUs was found on which such a plan fits";
   const Plan& plan = answer.fewest_gpus->plan;
   return text + fmt::format("; the fewest GPUs on which it fits: {} (tp {}, pp {}, mbs {}, recompute {})",

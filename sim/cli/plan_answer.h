@@ -9,6 +9,7 @@
 #include "memory/sizing.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "search/search.h"
 
 namespace rehearse {
 
@@ -20,7 +21,7 @@ struct Finalist {
   bool has_found_order() const { return report.at("plan").at("schedule") == "auto"; }
 };
 
-// A plan that is fastest for its memory, by the reference engine.
+// A plan that is fastest for its memory.
 struct FrontPlan {
   Plan plan;
   double step_time_s = 0;
@@ -30,18 +31,25 @@ struct FrontPlan {
 struct PlanAnswer {
   std::vector<Finalist> finalists;  // fastest first
   std::vector<FrontPlan> front;     // fastest first
+  SearchResult search;
+  Engine engine = Engine::simgrid;
   Model model;
-  std::size_t considered = 0, illegal = 0, does_not_fit = 0, pruned = 0, run = 0;
-  std::size_t below_headroom = 0;              // of those that do not fit
+  std::size_t top = 0;  // plans asked for
+  std::size_t considered = 0, illegal = 0;
   std::optional<FewestGpus> fewest_gpus = {};  // with the headroom; searched where no plan fits
-  std::size_t left = 0;                        // fit but were not examined: the search was stopped
+  std::string stopped_by = {};                 // "interrupt", "time limit"; empty: the search ended by itself
+  std::string unproven = {};  // why the places are not proven although the search ended; else empty
   double elapsed_s = 0;
+
+  std::size_t proven() const { return unproven.empty() ? search.proven() : 0; }  // places
 };
 
 // {"plans": [{rank, plan, report, launch}], "pareto": [{plan, step_time_s, needed_bytes}], "considered",
-// "illegal", "does_not_fit", "below_headroom", "fewest_gpus", "pruned", "simulated", "elapsed_s"}. launch:
-// {"megatron", "deepspeed", "torchtitan"}. Each is null where "why_not" gives a reason. "unsaid" lists the
-// plan's keys that it cannot express; "environment" has the variables that the plan needs.
+// "illegal", "does_not_fit", "below_headroom", "fewest_gpus", "pruned", "simulated", "left", "proof",
+// "elapsed_s"}. proof: how far no other plan can be before those listed, {"exact", "proven_places", "engine",
+// "bounded", "stopped_by", "least_left_s", "why_not"}. launch: {"megatron", "deepspeed", "torchtitan"}. Each
+// is null where "why_not" gives a reason. "unsaid" lists the plan's keys that it cannot express;
+// "environment" has the variables that the plan needs.
 std::string write_plan_json(const PlanAnswer& answer);
 
 // A ranked table, the front, the times of the first plan and the losses of the others against it, and how to

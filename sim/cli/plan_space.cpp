@@ -303,8 +303,8 @@ PlanSpace::Legal PlanSpace::legal() {
 }
 
 // Twice pp, four times, ... and all microbatches: values between them differ little.
-PlanSpace::Grouped PlanSpace::with_larger_groups(const Choice& choice) {
-  Grouped grouped;
+std::vector<Plan> PlanSpace::with_larger_groups(const Choice& choice) {
+  std::vector<Plan> grouped;
   if (given_group_ || choice.schedule != ScheduleName::interleaved || choice.vpp == 1) return grouped;
   const std::int64_t replicas = gpus_ / (std::int64_t{choice.tp} * choice.cp * choice.pp);
   const std::int64_t microbatches = base_experiment_.plan.global_batch / (replicas * choice.micro_batch);
@@ -316,11 +316,13 @@ PlanSpace::Grouped PlanSpace::with_larger_groups(const Choice& choice) {
     Choice larger = choice;
     larger.group = static_cast<int>(group);
     std::optional<Plan> plan = legal_plan(larger);
-    if (!plan) continue;
-    grouped.choices.push_back(larger);
-    grouped.plans.push_back(std::move(*plan));
+    if (plan) grouped.push_back(std::move(*plan));
   }
   return grouped;
+}
+
+bool PlanSpace::splits_by_cost() const {
+  return base_.json.at("plan").value("layers_per_stage", Json()) == "auto";
 }
 
 void PlanSpace::refuse() const {

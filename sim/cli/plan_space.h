@@ -50,16 +50,15 @@ class PlanSpace {
   };
   Legal legal();
 
-  // The choice with larger groups of microbatches, and the resulting legal plans. None where chunks do not
-  // interleave, or the user gave the group.
-  struct Grouped {
-    std::vector<Choice> choices;
-    std::vector<Plan> plans;
-  };
-  Grouped with_larger_groups(const Choice& choice);
+  // The legal plans of the choice with larger groups of microbatches. None where chunks do not interleave, or
+  // the user gave the group.
+  std::vector<Plan> with_larger_groups(const Choice& choice);
 
   // Whether to search an order for the plans found: "auto" is among the given schedules.
   bool seeks_orders() const { return seeks_orders_; }
+
+  // Whether the layers of the legal plans are split by cost, where `simulate` tries several splits.
+  bool splits_by_cost() const;
 
   // InputError for a space without legal plans: the rule that the first choice breaks. Where nothing divides
   // the GPUs and the batch, it names the plan of the given values.

@@ -16,7 +16,9 @@
 #include "run/band.h"
 #include "run/gpu_sharing.h"
 #include "run/jitter.h"
+#include "run/least_time.h"
 #include "run/long_step.h"
+#include "run/message_times.h"
 #include "run/misaligned.h"
 #include "run/order_bubble.h"
 #include "run/outside_allocator.h"
@@ -24,6 +26,7 @@
 #include "run/simulate.h"
 #include "run/size.h"
 #include "run/slowdown.h"
+#include "run/step_time.h"
 #include "run/symmetry.h"
 #include "schedule/passes.h"
 
@@ -274,18 +277,29 @@ std::string to_string(Engine engine) {
   return engine == Engine::simgrid ? "simgrid" : "reference";
 }
 
-Preparation prepare(const Experiment& experiment) {
+namespace {
+
+// Whether one instance of each pipeline rank is run.
+bool is_run_folded(const Experiment& experiment, const Schedule& schedule) {
+  return fold_of(experiment, schedule) == Fold::replicas && experiment.conditions.slow.empty() &&
+         replicas_to_walk(experiment.plan, experiment.cluster, experiment.conditions).size() == 1;
+}
+
+// With `message_s`: one instance of each pipeline rank, although more may be run, and the times of messages.
+Preparation prepare(const Experiment& experiment, KernelTimes* kernels, MessageTimes* message_s) {
   const Plan& plan = experiment.plan;
   Preparation ready;
   ready.work = make_work(experiment.model, plan);
-  ready.prices = experiment.stage_nodes.empty()
-                     ? price(ready.work, plan, experiment.cluster, experiment.profile)
-                     : price_stages(ready.work, plan, experiment.stage_nodes);
+  ready.prices = !experiment.stage_nodes.empty() ? price_stages(ready.work, plan, experiment.stage_nodes)
+                 : kernels != nullptr
+                     ? price(ready.work, plan, experiment.cluster, experiment.profile, *kernels)
+                     : price(ready.work, plan, experiment.cluster, experiment.profile);
   const MessageSizes sizes = message_sizes(ready.work, experiment.model, plan, offloaded_bytes(ready.work));
   ready.schedule = complete_order(experiment, sizes);
+  MessageTimes message_times;
   const auto loads_of = [&](const Tasks& tasks, const Conditions& conditions) {
     return make_loads(ready.schedule, tasks, plan, experiment.cluster, experiment.profile, ready.prices,
-                      sizes, conditions, experiment.stage_nodes);
+                      sizes, conditions, experiment.stage_nodes, message_times);
   };
   // Delays beside collectives are computed on one replica without slow parts.
   Conditions healthy = experiment.conditions;
@@ -293,14 +307,24 @@ Preparation prepare(const Experiment& experiment) {
   const Tasks folded = derive_tasks(ready.schedule, plan, {Fold::replicas, plan.one_queue, false});
   const Loads of_folded = loads_of(folded, healthy);
   const Delays delays = delays_beside_collectives(ready.schedule, folded, ready.prices.times, of_folded);
-  const std::vector<int> walked = replicas_to_walk(plan, experiment.cluster, experiment.conditions);
-  const Fold fold = fold_of(experiment, ready.schedule);
-  const bool is_folded = fold == Fold::replicas && walked.size() == 1 && experiment.conditions.slow.empty();
-  ready.tasks =
-      is_folded ? folded : derive_tasks(ready.schedule, plan, {fold, plan.one_queue, false, walked});
-  ready.loads = is_folded ? of_folded : loads_of(ready.tasks, experiment.conditions);
+  if (message_s != nullptr) *message_s = message_times;
+  if (message_s != nullptr || is_run_folded(experiment, ready.schedule)) {
+    ready.tasks = folded;
+    ready.loads = of_folded;
+  } else {
+    ready.tasks = derive_tasks(ready.schedule, plan,
+                               {fold_of(experiment, ready.schedule), plan.one_queue, false,
+                                replicas_to_walk(plan, experiment.cluster, experiment.conditions)});
+    ready.loads = loads_of(ready.tasks, experiment.conditions);
+  }
   delay(delays, ready.tasks, ready.loads);
   return ready;
+}
+
+}  // namespace
+
+Preparation prepare(const Experiment& experiment) {
+  return prepare(experiment, nullptr, nullptr);
 }
 
 Report report_of(const Experiment& experiment, const Preparation& preparation, const Timeline& timeline) {
@@ -350,6 +374,24 @@ Iteration run_iteration(const Experiment& experiment) {
   run_all(experiment, iteration, std::move(shorter.simulator));
   iteration.report = report_of(experiment, iteration.preparation, iteration.timeline);
   return iteration;
+}
+
+double step_time_s(const Experiment& experiment, KernelTimes* kernels) {
+  if (shares_gpu(experiment)) return step_time_s(among_others(experiment));
+  if (may_be_shortened(experiment)) return run_iteration(experiment).report.step_time_s;
+  Iteration iteration;
+  iteration.preparation = prepare(experiment, kernels, nullptr);
+  run_all(experiment, iteration);
+  return iteration.timeline.end();
+}
+
+double least_simulated_s(const Experiment& experiment, KernelTimes* kernels) {
+  if (shares_gpu(experiment)) return least_simulated_s(among_others(experiment));
+  MessageTimes message_s;
+  const Preparation ready = prepare(experiment, kernels, &message_s);
+  return is_run_folded(experiment, ready.schedule)
+             ? least_time(ready.tasks, ready.loads)
+             : least_time_of_any_fold(ready.tasks, ready.loads, message_s);
 }
 
 }  // namespace rehearse

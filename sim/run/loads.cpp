@@ -10,6 +10,7 @@
 #include "cost/offload.h"
 #include "plan/sharding.h"
 #include "result/shares.h"
+#include "run/message_times.h"
 #include "run/transfer_alone.h"
 #include "schedule/op_messages.h"
 
@@ -42,6 +43,7 @@ class LoadsBuilder {
     loads_.transfer_s.resize(tasks_.size());
     loads_.taken.resize(tasks_.size());
     loads_.waits_s.resize(tasks_.size());
+    message_s_.assign(tasks_.size(), -1);
     taken_.resize(tasks_.size());
     loads_.first_flow.reserve(tasks_.size() + 1);
     loads_.first_flow.push_back(0);
@@ -69,10 +71,13 @@ class LoadsBuilder {
     return std::move(loads_);
   }
 
+  MessageTimes message_times() { return std::move(message_s_); }
+
  private:
   // The path of a message, found once for each pair of instances.
   struct Path {
     CommunicationTime time;  // of one boundary message
+    double least_s = 0;      // between the ranks that the instances are named by; peers may cross nodes
     bool crosses = false;
     std::vector<FlowShare> crossings;
   };
@@ -129,6 +134,7 @@ class LoadsBuilder {
     Path& way = found->second;
     if (is_new) way = way_between(from, to);
     loads_.fixed_s[task] = way.time.latency_s;
+    message_s_[task] = way.least_s;
     if (way.time.extrapolated) loads_.extrapolated_s += way.time.total();
     const double counted = way.time.transfer_s * rate(way.crosses);
     for (const FlowShare& crossing : way.crossings)
@@ -140,8 +146,13 @@ class LoadsBuilder {
   double rate(bool crosses) const { return crosses ? links_.nic_bandwidth() : links_.gpu_bandwidth(); }
 
   Path way_between(int from, int to) {
-    const bool crosses = links_.crosses_nodes(from, to);
-    return {times_of(from).send(sizes_.boundary_bytes, crosses), crosses, links_.message(from, to)};
+    const auto time = [&](bool crosses) { return times_of(from).send(sizes_.boundary_bytes, crosses); };
+    const int gpus = cluster_.node.gpus;
+    const bool crosses = links_.crosses_nodes(from, to),
+               own_crosses = rank_of(from).rank / gpus != rank_of(to).rank / gpus;
+    const CommunicationTime slowest = time(crosses);
+    const double least_s = crosses == own_crosses ? slowest.total() : time(own_crosses).total();
+    return {slowest, least_s, crosses, links_.message(from, to)};
   }
 
   void find_transfer_times() {
@@ -250,11 +261,14 @@ class LoadsBuilder {
   // The instances of the first exchange form the task. Each instance puts its bytes on its GPU's port. Across
   // nodes, it puts its part of its node's bytes on the NIC. Exchanges over the same links are one flow.
   void load(TaskId task, const std::vector<Exchange>& exchanges) {
+    double transfer_s = 0;
     for (const Exchange& each : exchanges) {
       loads_.fixed_s[task] += each.time.latency_s;
+      transfer_s += each.time.transfer_s;
       if (each.time.extrapolated) loads_.extrapolated_s += each.time.total();
       taken_[task] += each.taken;
     }
+    message_s_[task] = loads_.fixed_s[task] + transfer_s;
     for (const int instance : exchanges.front().group->instances) {
       double near_bytes = 0;
       far_.clear();
@@ -297,6 +311,7 @@ class LoadsBuilder {
   std::map<std::pair<CommGroup, int>, Group> groups_;
   std::vector<std::pair<Endpoints, double>> far_;  // flows between nodes of one instance
   std::vector<Taken> taken_;                       // by task
+  MessageTimes message_s_;
   Loads loads_;
 };
 
@@ -305,7 +320,17 @@ class LoadsBuilder {
 Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
                  const Profile& profile, const Prices& prices, const MessageSizes& sizes,
                  const Conditions& conditions, const StageNodes& nodes) {
-  return LoadsBuilder(schedule, tasks, plan, cluster, profile, sizes, conditions, nodes).run(prices);
+  MessageTimes unused;
+  return make_loads(schedule, tasks, plan, cluster, profile, prices, sizes, conditions, nodes, unused);
+}
+
+Loads make_loads(const Schedule& schedule, const Tasks& tasks, const Plan& plan, const Cluster& cluster,
+                 const Profile& profile, const Prices& prices, const MessageSizes& sizes,
+                 const Conditions& conditions, const StageNodes& nodes, MessageTimes& message_s) {
+  LoadsBuilder builder(schedule, tasks, plan, cluster, profile, sizes, conditions, nodes);
+  Loads loads = builder.run(prices);
+  message_s = builder.message_times();
+  return loads;
 }
 
 }  // namespace rehearse

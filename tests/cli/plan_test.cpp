@@ -49,11 +49,51 @@ TEST(Plan, CountsAddUp) {
   const auto count = [&](const char* key) { return found[key].get<std::int64_t>(); };
   EXPECT_EQ(count("considered"),
             count("illegal") + count("does_not_fit") + count("pruned") + count("simulated"));
+  EXPECT_EQ(count("left"), 0);
   EXPECT_GT(found["elapsed_s"].get<double>(), 0);
   EXPECT_FALSE(found["pareto"].empty());
   const Json& launch = found["plans"][0]["launch"];
   EXPECT_FALSE(launch["unsaid"].contains("megatron"));
   EXPECT_THAT(launch["unsaid"]["deepspeed"], Contains("framework"));
+}
+
+// Gathers of ZeRO-3 and expert all-to-alls share NICs, which the bounds see only in part.
+constexpr const char* kContended =
+    "plan --model qwen3-30b-a3b --cluster dgx-a100-80gb --gpus 32 --gbs 32 --seq 4096 --tp 1 --cp 1 --ep 8 "
+    "--pp 1,2 --mbs 1 --schedule 1f1b,interleaved-1f1b --json ";
+
+TEST(Plan, PlacesDependNeitherOnTopNorOnJobs) {
+  const auto found = [](const std::string& flags) {
+    Json answer = Json::parse(run_program(kContended + flags).out);
+    answer.erase("elapsed_s");
+    return answer;
+  };
+  const Json one = found("--top 1"), five = found("--top 5"), twenty = found("--top 20");
+  ASSERT_EQ(five["plans"].size(), 5u);
+  EXPECT_EQ(one["plans"][0], five["plans"][0]);
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(five["plans"][i], twenty["plans"][i]) << i;
+  EXPECT_EQ(five, found("--top 5 --jobs 1"));
+  for (const Json& each : {one, five, twenty}) {
+    EXPECT_EQ(each["pareto"], five["pareto"]);
+    EXPECT_EQ(each["proof"]["exact"], true);
+    EXPECT_EQ(each["proof"]["proven_places"], each["plans"].size());
+    EXPECT_EQ(each["pareto"][0]["step_time_s"], each["plans"][0]["report"]["step_time_s"]);
+  }
+}
+
+TEST(Plan, SaysHowFarItsListIsProven) {
+  const std::string all = "plan --model llama3-8b --cluster dgx-h100 --gpus 8 --gbs 8 --seq 4096 --tp 8 ";
+  EXPECT_THAT(run_program(all + "--top 1").out, HasSubstr("no other can be among the first 1"));
+  EXPECT_THAT(run_program(all + "--top 1000").out,
+              AllOf(HasSubstr("exact: "), HasSubstr("no other plan fits")));
+  EXPECT_THAT(run_program(all + "--top 1 --engine reference").out, HasSubstr("run by the reference engine"));
+  const Json by_cost = Json::parse(run_program(all + "--top 1 --layers-per-stage auto --json").out);
+  EXPECT_EQ(by_cost["proof"]["exact"], false);
+  EXPECT_EQ(by_cost["proof"]["proven_places"], 0);
+  const Json late = Json::parse(run_program(all + "--time-limit 0.001 --json").out);
+  EXPECT_EQ(late["proof"]["stopped_by"], "time limit");
+  EXPECT_EQ(late["proof"]["proven_places"], 0);
+  EXPECT_GT(late["left"], 0);
 }
 
 TEST(Plan, ShowsTheMemoryThatDecides) {

@@ -5,6 +5,7 @@
 #include "contention.h"
 #include "result/shares.h"
 #include "run.h"
+#include "run/least_time.h"
 #include "search/bounds.h"
 
 namespace rehearse::properties {
@@ -34,6 +35,7 @@ void takes_as_long_as_it_must(const Run& run, const Timeline& timeline) {
   const std::vector<int> transfers = transfers_in_a_row(run.ready.tasks, run.loads);
   const double slack = kRounding * run.reference.end() + kResolution * *std::ranges::max_element(transfers);
   RC_ASSERT(timeline.end() >= run.reference.end() - slack);
+  RC_ASSERT(timeline.end() >= least_time(run.ready.tasks, run.loads));
   if (run.experiment.conditions.has_jitter()) return;  // ops may be shorter than priced
   for (const Timeline& each : {run.reference, timeline})
     for (std::size_t i = 0; i < each.ranks.size(); ++i) RC_ASSERT(each.end() >= least_work(run, i) - slack);

@@ -1,6 +1,7 @@
 // How is a row of a sweep also executed?
 #pragma once
 
+#include "cli/verb.h"
 #include "scenario/flags.h"
 #include "sweep/row.h"
 

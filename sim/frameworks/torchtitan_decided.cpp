@@ -14,24 +14,25 @@ namespace rehearse {
 namespace {
 
 // Integers of torchtitan's dataclasses (torchtitan/config/configs.py), with the plan's field where it is
-// that.
+// that. Some are -1 where the framework decides.
 struct IntegerOfRegistry {
   const char* key;
   const char* pointer;
+  std::int64_t least = 1;
 };
 constexpr std::array kIntegersOfRegistry = {
     IntegerOfRegistry{"training.max_context_length", "/plan/seq"},
     IntegerOfRegistry{"training.seq_len", "/plan/seq"},
     IntegerOfRegistry{"training.num_tokens_per_microbatch_per_dp_rank", "/plan/micro_batch"},
     IntegerOfRegistry{"training.local_batch_size", "/plan/micro_batch"},
-    IntegerOfRegistry{"training.num_tokens_per_train_step", "/plan/global_batch"},
-    IntegerOfRegistry{"training.global_batch_size", "/plan/global_batch"},
+    IntegerOfRegistry{"training.num_tokens_per_train_step", "/plan/global_batch", -1},
+    IntegerOfRegistry{"training.global_batch_size", "/plan/global_batch", -1},
     IntegerOfRegistry{"parallelism.tensor_parallel_degree", "/plan/tp"},
     IntegerOfRegistry{"parallelism.pipeline_parallel_degree", "/plan/pp"},
     IntegerOfRegistry{"parallelism.context_parallel_degree", "/plan/cp"},
     IntegerOfRegistry{"parallelism.expert_parallel_degree", "/plan/ep"},
     IntegerOfRegistry{"parallelism.data_parallel_replicate_degree", ""},
-    IntegerOfRegistry{"parallelism.data_parallel_shard_degree", ""},
+    IntegerOfRegistry{"parallelism.data_parallel_shard_degree", "", -1},
     IntegerOfRegistry{"parallelism.expert_tensor_parallel_degree", ""},
     IntegerOfRegistry{"parallelism.num_pp_microbatches", ""},
     IntegerOfRegistry{"parallelism.pipeline_parallel_microbatch_size", ""}};
@@ -46,20 +47,24 @@ bool is_said(const std::string& path, const SaidOverFile& over) {
 void require_integer(const IntegerOfRegistry& integer, const PythonSettings& found, const SaidOverFile& over,
                      const std::string& file, std::vector<Violation>& violations) {
   const Json* value = at_path(found.json, integer.key);
-  if (value == nullptr || value->is_number_integer() || over.contains(integer.pointer)) return;
+  if (value == nullptr || over.contains(integer.pointer)) return;
+  const bool is_legal = value->is_number_integer() && *value >= integer.least && *value <= kMaxOfRegistry;
+  if (is_legal) return;
   std::string pointer = std::string("/") + integer.key;
   std::ranges::replace(pointer, '.', '/');
   const auto line = found.lines.find(pointer);
-  const std::string kind = value->is_number_float() ? "a float"
-                           : value->is_string()     ? "a str"
-                           : value->is_null()       ? "None"
-                                                    : value->type_name();
+  const std::string kind = value->is_number_integer() ? "an int"
+                           : value->is_number_float() ? "a float"
+                           : value->is_string()       ? "a str"
+                           : value->is_null()         ? "None"
+                                                      : value->type_name();
   const bool is_whole = value->is_number_float() &&
                         value->get<double>() == std::floor(value->get<double>()) &&
-                        std::abs(value->get<double>()) < 1e15;
+                        value->get<double>() >= static_cast<double>(integer.least) &&
+                        value->get<double>() <= static_cast<double>(kMaxOfRegistry);
   violations.push_back(
       {file, line == found.lines.end() ? integer.key : fmt::format("line {}: {}", line->second, integer.key),
-       "must be an int, as torchtitan declares it",
+       fmt::format("must be an int from {} to {}, as torchtitan declares it", integer.least, kMaxOfRegistry),
        fmt::format("found {}, {}", value->dump().substr(0, 60), kind),
        is_whole ? std::to_string(value->get<std::int64_t>()) : ""});
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace rehearse {
 inline constexpr std::array kSectionsOfRegistry = {"training",   "parallelism",  "compile", "optimizer",
                                                    "checkpoint", "lr_scheduler", "metrics", "profiling",
                                                    "debug",      "comm"};
+
+// Of its integers.
+inline constexpr std::int64_t kMaxOfRegistry = std::int64_t{1} << 40;
 
 // Notes on open values without effect on the step. InputError for the others, which never become defaults,
 // unless the command line gives them.

@@ -79,6 +79,7 @@ class Registry {
   }
 
   std::vector<std::string> notes;
+  std::vector<OmittedEffect> omitted;
 
  private:
   // torchtitan/config/configs.py since June 2026: tokens in place of sequences.
@@ -87,8 +88,9 @@ class Registry {
            training.contains("num_tokens_per_microbatch_per_dp_rank");
   }
 
-  void ignore(const std::string& setting, const std::string& effect) {
+  void ignore(const std::string& setting, const std::string& effect, const std::string& changes = "") {
     notes.push_back(fmt::format("{} is ignored: {}", setting, effect));
+    if (!changes.empty()) omitted.push_back({setting, effect, changes_of(changes)});
   }
 
   // Trainers of experiments run other passes over the same network; some choose the sharding themselves.
@@ -123,7 +125,8 @@ class Registry {
         std::max<std::int64_t>(1, whole(training, "num_tokens_per_microbatch_per_dp_rank", 16384) / seq);
     const bool is_pipelined = whole(parallelism, "pipeline_parallel_degree", 1) > 1;
     training["seq_len"] = seq;
-    training["local_batch_size"] = micro * (is_pipelined ? whole(parallelism, "num_pp_microbatches", 1) : 1);
+    const std::int64_t parts = whole(parallelism, "num_pp_microbatches", 1);
+    training["local_batch_size"] = micro * (is_pipelined ? std::min(parts, kMaxOfRegistry / micro) : 1);
     if (is_pipelined) parallelism["pipeline_parallel_microbatch_size"] = micro;
     if (const std::int64_t step = whole(training, "num_tokens_per_train_step", -1); step > 0)
       training["global_batch_size"] = step / seq;
@@ -179,7 +182,7 @@ class Registry {
       } else if (name.starts_with("MXFP8Grouped")) {
         model["converters"].push_back("quantize.grouped_mm.mx");
       } else if (name.starts_with("LoRA")) {
-        ignore("converter " + name, "all parameters are counted as trained");
+        ignore("converter " + name, "all parameters are counted as trained", "less memory, less time");
       } else {
         ignore("converter " + (name.empty() ? each.dump().substr(0, 60) : name),
                "the GEMMs keep the precision that they have without it");
@@ -220,6 +223,9 @@ class Registry {
     if (has("ActivationCheckpointConfig")) {
       for (const auto& [key, value] : policy.items())
         if (key != kPythonMadeBy && !value.is_null()) section[key] = value;
+      select_by_op(section);
+    } else if (!is_said && !counts_tokens_) {
+      select_by_op(section);
     } else if (is_said && policy.is_null()) {
       section["mode"] = "none";
     } else if (has("FullAC") || has("MemoryBudgetAC")) {
@@ -231,6 +237,20 @@ class Registry {
                         "found " + (made.empty() ? policy.dump().substr(0, 200) : made),
                         way_out_of_python()});
     }
+  }
+
+  // mode "selective" recomputes every second layer up to v0.2.2, and operations since 23 March 2026, which
+  // removed selective_ac_option (torchtitan 114151ad4; c5d93d109 of 15 June replaced the class).
+  void select_by_op(Json& section) {
+    if (section.value("mode", Json("selective")) != "selective" || section.contains("selective_ac_option"))
+      return;
+    section["selective_ac_option"] = "op";
+    notes.emplace_back(
+        "activation_checkpoint selective names no option: recompute by operation is assumed, as of "
+        "torchtitan "
+        "since 23 March 2026; before, every second layer is recomputed: pass selective_ac_option=\"2\" in "
+        "the "
+        "file");
   }
 
   void overlap() {
@@ -259,7 +279,7 @@ class Registry {
     section.erase("param_groups");
     section.erase("0");  // the learning rate
     if (section.value("implementation", Json()) == "fused_opt_states_bf16") {
-      ignore("optimizer.implementation fused_opt_states_bf16", "moments are counted in fp32");
+      ignore("optimizer.implementation fused_opt_states_bf16", "moments are counted in fp32", kLessMemory);
       section["implementation"] = "fused";
     }
   }
@@ -275,7 +295,8 @@ class Registry {
       if (free.contains(key) || read.contains(key) || value.is_null()) continue;
       const std::string made = made_by(value);
       if (key == "loss" && made != "CrossEntropyLoss.Config")
-        ignore("loss " + made, "the logits of all tokens are counted at once, which takes more memory");
+        ignore("loss " + made, "the logits of all tokens are counted at once, which takes more memory",
+               kLessMemory);
       else if (key == "override" && value.is_object())
         ignore("override " + value.value("imports", Json()).dump().substr(0, 200),
                "the kernels of the profile are counted");
@@ -310,7 +331,7 @@ Imported import_torchtitan_settings(const PythonSettings& found, const std::stri
   for (auto& [section, table] : sections.items()) {
     Json kept = Json::object();
     for (const auto& [key, value] : table.items())
-      if (is_torchtitan_key(section, key) && !value.is_null())
+      if (is_torchtitan_key(section, key))
         kept[key] = value;
       else if (!is_torchtitan_free(section, key) && !value.is_null())
         dropped.push_back(section + "." + key);
@@ -320,6 +341,7 @@ Imported import_torchtitan_settings(const PythonSettings& found, const std::stri
     notes.push_back(fmt::format("keys that are not read, with unknown effect: {}", join(dropped)));
   Imported imported = import_torchtitan_json(JsonReader(sections, file), request.gpus, layers, request.over);
   registry.add_to(imported.scenario["plan"]);
+  imported.omitted.insert(imported.omitted.begin(), registry.omitted.begin(), registry.omitted.end());
   imported.notes.insert(imported.notes.begin(), notes.begin(), notes.end());
   return imported;
 }

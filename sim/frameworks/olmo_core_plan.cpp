@@ -20,15 +20,12 @@ class OlmoCore {
  public:
   OlmoCore(const PythonSettings& found, const YamlText& yaml, const std::string& file,
            const ImportRequest& request)
-      : found_(found),
-        experiment_(found.json),
-        file_(file),
-        request_(request),
-        from_(yaml, file, request, Typing::words) {}
+      : found_(found), request_(request), from_(yaml, file, request, Typing::words) {}
 
   Imported read() {
     const auto& words = request_.shell.arguments;
-    require_known_of_olmo_core(found_, words.empty() ? file_ : file_ + " " + words.front(), from_);
+    require_known_of_olmo_core(found_, words.empty() ? from_.file() : from_.file() + " " + words.front(),
+                               from_);
     plan_ = {{"framework", "torchtitan"}};
     from_.imported.notes.emplace_back(
         "OLMo-core is counted as torchtitan, whose libraries it shares: FSDP2, DTensor and torchao's FP8");
@@ -83,7 +80,7 @@ class OlmoCore {
     const std::int64_t tokens = from_.integer(key, 0, pointer, 1),
                        near = std::max(seq_, tokens / seq_ * seq_);
     if (tokens % seq_ != 0 && !from_.is_over(pointer))
-      from_.violations.push_back({file_, from_.place(key),
+      from_.violations.push_back({from_.file(), from_.place(key),
                                   "must be a multiple of the sequence length, as OLMo-core requires",
                                   fmt::format("{} tokens, sequences of {}", tokens, seq_),
                                   fmt::format("{} or {}", near, near + seq_)});
@@ -150,7 +147,7 @@ class OlmoCore {
   void sharding() {
     const std::string name = text("dp_config.name");
     if (!name.empty() && name != "fsdp" && name != "hsdp" && name != "ddp")
-      from_.violations.push_back({file_, from_.place("train_module.dp_config.name"),
+      from_.violations.push_back({from_.file(), from_.place("train_module.dp_config.name"),
                                   "must be fsdp, hsdp or ddp", "found " + name, "hsdp"});
     const std::int64_t replicas = std::max<std::int64_t>(1, gpus_ / (tp_ * cp_ * pp_));
     std::int64_t copies = 1, shard = replicas;
@@ -249,7 +246,6 @@ class OlmoCore {
     plan_["recompute"] = "none";
     if (!has("ac_config")) return;
     const std::string said = text("ac_config.mode"), mode = said.empty() ? "full" : said;
-    const std::string place = "train_module.ac_config.mode";
     if (mode == "full" || mode == "selected_blocks") {
       plan_["recompute"] = "full";
       plan_["recompute_early_stop"] = true;
@@ -260,7 +256,8 @@ class OlmoCore {
     if (mode == "budget") budget(from_.number("train_module.ac_config.activation_memory_budget", 1));
     static const std::set<std::string> known = {"full", "selected_blocks", "selected_ops", "selected_modules",
                                                 "budget"};
-    if (!known.contains(mode)) from_.note(place, mode + " is ignored: nothing is counted as recomputed");
+    if (!known.contains(mode))
+      from_.note("train_module.ac_config.mode", mode + " is ignored: nothing is counted as recomputed");
   }
 
   void blocks(std::int64_t interval) {
@@ -380,8 +377,7 @@ class OlmoCore {
   }
 
   const PythonSettings& found_;
-  const Json& experiment_;  // with the names of calls
-  const std::string& file_;
+  const Json& experiment_ = found_.json;  // with the names of calls
   const ImportRequest& request_;
   PlanYaml from_;
   Json plan_;

@@ -281,7 +281,7 @@ class Snippet {
 std::vector<ShellSnippet> draw_shell_snippets(std::size_t count, std::uint32_t seed) {
   std::vector<ShellSnippet> all;
   for (std::size_t i = 0; i < count; ++i) {
-    const bool is_open = i % 2 == 1;
+    const bool is_open = i % 3 == 0;
     all.push_back({Snippet(seed + static_cast<std::uint32_t>(i), is_open).text(), is_open});
   }
   return all;

@@ -52,10 +52,12 @@ Imported of_deepspeed(const LaunchFile& file, const ImportRequest& request, cons
 
 // A file that names the model is read twice, because the number of layers decides the cut into stages.
 Imported of_torchtitan(const LaunchFile& file, const ImportRequest& request, const LayersOfModel& layers) {
+  const bool is_python = ending_of(file.name) == "py";
+  const PythonSettings settings =
+      is_python ? python_configuration(file.text, file.name, request, false) : PythonSettings{};
   const auto read = [&](std::int64_t count) {
-    return ending_of(file.name) == "py"
-               ? import_torchtitan_python(file.text, file.name, request, count)
-               : import_torchtitan(file.text, file.name, request.gpus, count, request.over);
+    return is_python ? import_torchtitan_settings(settings, file.name, request, count)
+                     : import_torchtitan(file.text, file.name, request.gpus, count, request.over);
   };
   const auto named = request.over.find("/model");
   if (named != request.over.end()) return read(layers(named->second));

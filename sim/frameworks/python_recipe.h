@@ -14,9 +14,7 @@ namespace rehearse {
 // for programs that are known and not read.
 std::string kind_of_python(const std::string& text, const std::string& file);
 
-// The first argument names the function, unless the file has a single one. `layers`: of the model.
-Imported import_torchtitan_python(const std::string& text, const std::string& file,
-                                  const ImportRequest& request, std::int64_t layers);
+// The first argument names the function, unless the file has a single one.
 Imported import_nemo_python(const std::string& text, const std::string& file, const ImportRequest& request);
 // Words of NeMo 2's command line, which change a recipe that another file names (nemo_words.h).
 Imported import_nemo_words(const YamlText& yaml, const std::string& file, const ImportRequest& request);
@@ -24,7 +22,7 @@ Imported import_nemo_words(const YamlText& yaml, const std::string& file, const 
 Imported import_olmo_core(const std::string& text, const std::string& file, const ImportRequest& request);
 Imported import_bridge_python(const std::string& text, const std::string& file, const ImportRequest& request);
 
-// The same of settings that are read already.
+// The same of settings that are read already. `layers`: of the model.
 Imported import_torchtitan_settings(const PythonSettings& found, const std::string& file,
                                     const ImportRequest& request, std::int64_t layers);
 Imported import_nemo_settings(PythonSettings found, const std::string& file, const ImportRequest& request);

@@ -14,6 +14,7 @@ namespace rehearse {
 namespace {
 
 constexpr const char* kOpen = "?";
+constexpr const char* kOnlyFunction = "?";
 
 bool is_open(const Json& value) {
   if (!value.is_object() || !value.contains(kOpen)) return false;
@@ -41,7 +42,7 @@ Json request_of(const std::string& text, const std::string& file, const ShellInp
     if (!is_utf8(each)) throw InputError({file, "", "must be UTF-8 text", "", ""});
   Json request = {{"text", text},
                   {"sources", Json::object()},
-                  {"function", function},
+                  {"function", function == kOnlyFunction ? Json() : Json(function)},
                   {"script", is_script},
                   {"given", values_of(inputs.variables)}};
   for (const auto& [name, source] : inputs.files)
@@ -76,24 +77,18 @@ std::vector<std::string> of_users(const std::vector<std::string>& functions) {
   return names;
 }
 
-// The function that the user names. Without a name, the only one of the file.
-std::string function_of(const std::string& text, const std::string& file, const ImportRequest& request) {
-  const std::vector<std::string> all = python_settings(text, file, request.shell, "").functions;
+// `name`: that the user names; kOnlyFunction of a file that has to have one alone.
+[[noreturn]] void refuse_function(const std::string& name, const std::vector<std::string>& all,
+                                  const std::string& file) {
   const std::vector<std::string> names = of_users(all);
-  if (request.shell.arguments.empty()) {
-    if (names.empty())
-      throw InputError({file, "", "has no function that builds a configuration", "",
-                        "the file that defines it, with others as --source FILE"});
-    if (names.size() > 1)
-      throw InputError({file, "", "has several functions: one of them must be named",
-                        fmt::format("found {} functions", names.size()),
-                        fmt::format("rehearse import {} {}, or {}", file, names.front(),
-                                    join({names.begin() + 1, names.end()}).substr(0, 400))});
-    return names.front();
-  }
-  const std::string& name = request.shell.arguments.front();
-  for (const std::string& each : all)
-    if (each == name) return name;
+  if (name == kOnlyFunction && names.empty())
+    throw InputError({file, "", "has no function that builds a configuration", "",
+                      "the file that defines it, with others as --source FILE"});
+  if (name == kOnlyFunction)
+    throw InputError({file, "", "has several functions: one of them must be named",
+                      fmt::format("found {} functions", names.size()),
+                      fmt::format("rehearse import {} {}, or {}", file, names.front(),
+                                  join({names.begin() + 1, names.end()}).substr(0, 400))});
   const std::string near = nearest_name(name, all);
   throw InputError(
       {file, "", "has no function " + name, "", near.empty() ? join(names).substr(0, 400) : near});
@@ -105,6 +100,7 @@ PythonSettings python_settings(const std::string& text, const std::string& file,
                                const std::string& function, bool is_script) {
   PythonSettings settings =
       settings_of_answer(ask_python(request_of(text, file, inputs, function, is_script), file), file);
+  if (!function.empty() && settings.function.empty()) refuse_function(function, settings.functions, file);
   decide_by_words(inputs.variables, settings);
   return settings;
 }
@@ -124,6 +120,7 @@ PythonSettings settings_of_answer(const Json& answer, const std::string& file) {
     if (open.line == 0 && line != settings.lines.end()) open.line = line->second;
   }
   answer["missing"].get_to(settings.missing);
+  answer["function"].get_to(settings.function);
   answer["functions"].get_to(settings.functions);
   answer["imports"].get_to(settings.imports);
   answer["calls"].get_to(settings.calls);
@@ -133,8 +130,10 @@ PythonSettings settings_of_answer(const Json& answer, const std::string& file) {
 
 PythonSettings python_configuration(const std::string& text, const std::string& file,
                                     const ImportRequest& request, bool takes_base) {
-  const std::string function = function_of(text, file, request);
-  PythonSettings found = python_settings(text, file, request.shell, function);
+  const auto& words = request.shell.arguments;
+  PythonSettings found =
+      python_settings(text, file, request.shell, words.empty() ? kOnlyFunction : words.front());
+  const std::string& function = found.function;
   if (!found.open.empty() && found.open.front().path.empty())
     throw InputError({file, fmt::format("line {}", found.open.front().line),
                       fmt::format("the result of {}() is not decided", function), found.open.front().why,

@@ -28,6 +28,7 @@ struct PythonSettings {
   std::vector<std::string> notes;
   std::vector<std::string> missing;    // parameters of the function without a value
   std::vector<std::string> unused;     // words of the command line that decide nothing
+  std::string function;                // whose result they are
   std::vector<std::string> functions;  // of the file
   std::map<std::string, std::string> imports;
   std::vector<Json> calls;  // of other modules, which are handed functions of the file

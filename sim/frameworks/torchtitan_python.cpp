@@ -316,11 +316,6 @@ class Registry {
 
 }  // namespace
 
-Imported import_torchtitan_python(const std::string& text, const std::string& file,
-                                  const ImportRequest& request, std::int64_t layers) {
-  return import_torchtitan_settings(python_configuration(text, file, request, false), file, request, layers);
-}
-
 Imported import_torchtitan_settings(const PythonSettings& found, const std::string& file,
                                     const ImportRequest& request, std::int64_t layers) {
   Registry registry(found, request.over, network_of(found, file, request), file);

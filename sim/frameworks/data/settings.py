@@ -6,8 +6,8 @@ value is decided, or open with a reason and a line. A statement that is not foll
 each object that it can reach. Objects are told apart by identity, so that a change through another name counts. An object of
 another module keeps the arguments and attributes that it is given.
 
-Request:  {"text", "sources": {file: text}, "function": name or "", "script": bool, "given": {name: value}}
-Answer:   {"result", "lines": {pointer: line}, "calls" that are handed functions, "functions", "imports", "missing",
+Request:  {"text", "sources": {file: text}, "function": name, "" of none, null of the only one; "script": bool, "given": {name: value}}
+Answer:   {"function": whose result, "result", "lines": {pointer: line}, "calls" that are handed functions, "functions", "imports", "missing",
           "unused"}, or {"error", "line"}
 Values:   scalars, arrays, maps; {"()": called name, "0": argument, keyword: value}; {".": name of another module};
           {"=>": function of the file}; "?": [reason, line] in the place of values; "<-": the object whose method made
@@ -800,16 +800,16 @@ class Reader:
     def answer(self, text, function):
         self.load("", text)
         names, missing, result = self.modules[""].fields, [], None
-        if function:
-            cls, _, method = function.rpartition(".")
-            func = names.get(function) if not cls else getattr(names.get(cls), "fields", {}).get(method)
-            if not isinstance(func, Func):
-                raise Stop(f"does not define the function {function}, or something else has its name", 0)
-            result = func.why or self.run_function(func, self.parameters(func, names.get(cls), missing))
-        functions = [x for x, each in names.items() if isinstance(each, Func)]
+        functions = [x for x, each in names.items() if isinstance(each, Func) and each.frame is self.root]
+        public = [x for x in functions if x[0] != "_"]
+        function = public[0] if function is None and len(public) == 1 else function or ""
         functions += [f"{x}.{y}" for x, each in names.items() if isinstance(each, Obj) and each.kind == "class"
                       for y, z in each.fields.items() if isinstance(z, Func) and z.kind == "classmethod"]
-        return {"result": self.emit(result, "", frozenset()), "lines": self.lines, "calls": self.calls,
+        cls, _, method = function.rpartition(".")
+        func = names.get(function) if not cls else getattr(names.get(cls), "fields", {}).get(method)
+        if isinstance(func, Func):
+            result = func.why or self.run_function(func, self.parameters(func, names.get(cls), missing))
+        return {"function": function if isinstance(func, Func) else "", "result": self.emit(result, "", frozenset()), "lines": self.lines, "calls": self.calls,
                 "functions": functions, "imports": self.imports, "missing": missing,
                 "unused": sorted(x for x in set(self.given) - self.used if "." not in x)}
 

@@ -165,7 +165,9 @@ TEST(ImportPython, NamesTheLineOfAnOpenValue) {
   EXPECT_THAT(refusal([&] { read(key + "NODES)\n"); }),
               AllOf(HasSubstr("line 2: training.num_tokens_per_microbatch_per_dp_rank"),
                     HasSubstr("os.environ"), HasSubstr("or the log that the run saves")));
-  EXPECT_EQ(read(key + "NODES)\n", {{"N", "a,b"}}).scenario["plan"]["micro_batch"], 2);
+  EXPECT_EQ(read(key + "NODES)\n", {{"num_tokens_per_microbatch_per_dp_rank", "8192"}})
+                .scenario["plan"]["micro_batch"],
+            2);
   const std::string degree = "    c.parallelism.tensor_parallel_degree = ";
   EXPECT_THAT(refusal([&] { read("    if size() > 3:\n    " + degree + "2\n"); }),
               AllOf(HasSubstr("line 7: parallelism.tensor_parallel_degree"), HasSubstr("if size() > 3")));
@@ -275,6 +277,8 @@ TEST(ImportPython, AppliesPrecisionsAndOverlapsOfMegatronBridge) {
 // The file's own values of a recipe that nemo/collections/llm/recipes makes.
 TEST(ImportPython, ReadsARecipeOfNemo2) {
   const std::string own =
+      "    recipe.trainer.strategy.tensor_model_parallel_size = 8\n"
+      "    recipe.trainer.strategy.sequence_parallel = True\n"
       "    recipe.trainer.strategy.context_parallel_size = 2\n    recipe.data.global_batch_size = 252\n"
       "    recipe.trainer.callbacks.append(run.Config(MegatronCommOverlapCallback, tp_comm_overlap=True))\n"
       "    recipe.trainer.callbacks.append(run.Config(OwnCallback))\n";
@@ -291,7 +295,7 @@ TEST(ImportPython, ReadsARecipeOfNemo2) {
   };
   EXPECT_THAT(refusal([&] { read(own); }),
               AllOf(HasSubstr("llm.llama31_405b.pretrain_recipe() decides values"),
-                    HasSubstr("--tp N --pp N --mbs N --seq N --precision bf16")));
+                    HasSubstr("--pp N --mbs N --seq N --precision bf16")));
   request.over = {{"/plan/tp", "8"}, {"/plan/pp", "8"}, {"/plan/micro_batch", "1"}, {"/plan/seq", "8192"}};
   const Imported found =
       read(own + "    recipe.trainer.plugins = run.Config(MegatronMixedPrecision, precision='bf16-mixed')\n");

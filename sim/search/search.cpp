@@ -54,10 +54,12 @@ class Search {
     bound();
     while (!queue_.empty() && !options_.is_stopped()) {
       const std::vector<Candidate> round = next_round();
-      if (!round.empty() && round.front().stage == Stage::priced)
+      if (round.empty()) continue;  // bounds exclude all that were left
+      if (round.front().stage == Stage::priced) {
         refer(round);
-      else
+      } else {
         simulate(round);
+      }
     }
     close();
     return std::move(result_);

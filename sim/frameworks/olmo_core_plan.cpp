@@ -254,9 +254,7 @@ class OlmoCore {
     if (mode == "selected_blocks") blocks(from_.integer("train_module.ac_config.block_interval", 1));
     if (mode == "selected_modules") modules();
     if (mode == "budget") budget(from_.number("train_module.ac_config.activation_memory_budget", 1));
-    static const std::set<std::string> known = {"full", "selected_blocks", "selected_ops", "selected_modules",
-                                                "budget"};
-    if (!known.contains(mode))
+    if (!keys_of("full selected_blocks selected_ops selected_modules budget").contains(mode))
       from_.note("train_module.ac_config.mode", mode + " is ignored: nothing is counted as recomputed");
   }
 

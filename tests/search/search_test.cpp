@@ -52,7 +52,7 @@ SearchCase small_space(std::uint32_t seed) {
   node.nics = seed % 3 == 0 ? node.gpus / 2 : node.gpus;
   if (seed % 4 == 0) space.experiment.cluster.fabric = read_cluster("selene").fabric;
   if (random() % 2 == 0) space.experiment.cluster.gpu.memory_bytes = 1e12;
-  constexpr std::size_t kPlans = 24;
+  constexpr std::size_t kPlans = 10;
   std::vector<Plan> plans;
   for (const Plan& plan : space.plans)
     if (random() % space.plans.size() < kPlans) plans.push_back(plan);

@@ -70,8 +70,9 @@ void note_collectives(const nccl::Model& model, const Cluster& cluster, RunFacts
   if (nccl::basis_of(model, cluster, across) == nccl::Basis::measured) return;
   facts.warnings.push_back(fmt::format(
       "collectives of cluster {} were not measured on it ({}): times follow NCCL's model, the error bar is "
-      "wider; to measure them: rehearse calibrate import LOG --cluster {}",
-      cluster.name, basis, cluster.name));
+      "wider, and the latency of GPU links and of NICs below {:.1f} us changes no collective; to measure: "
+      "rehearse calibrate import LOG --cluster {}",
+      cluster.name, basis, 1e6 * nccl::kInfinibandLatency, cluster.name));
 }
 
 void add_nodes(const Cluster& cluster, const Profile& profile, RunFacts& facts) {

@@ -11,11 +11,10 @@ namespace rehearse::nccl {
 
 namespace {
 
-constexpr double kMaxChannels = 32;            // of the search, before doubling
-constexpr double kMinOfBest = 0.49;            // of the best speed found, where the search ends
-constexpr int kMaxHeads = 32;                  // NCCL_MAX_NVLS_ARITY
-constexpr double kPcie3x16 = 15.754e9;         // 8 GT/s x 16 lanes x 128/130
-constexpr double kInfinibandLatency = 3.3e-6;  // the adapters that NCCL's constants were measured on
+constexpr double kMaxChannels = 32;     // of the search, before doubling
+constexpr double kMinOfBest = 0.49;     // of the best speed found, where the search ends
+constexpr int kMaxHeads = 32;           // NCCL_MAX_NVLS_ARITY
+constexpr double kPcie3x16 = 15.754e9;  // 8 GT/s x 16 lanes x 128/130
 constexpr std::array<double, kGenerations> kNominalNvlink = {25e9, 25e9, 25e9, 50e9};
 
 bool is_nvidia(const Cluster& cluster) {

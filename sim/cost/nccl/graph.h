@@ -30,6 +30,10 @@ struct Graph {
 // tuning.cc (where LL128 is safe). Other vendors' GPUs take Hopper's rows without LL128 and NVLS.
 Graph graph_of(const Constants& constants, const Cluster& cluster, const GroupShape& group);
 
+// Of the adapters that NCCL's constants were measured on. What slower ones add counts; faster ones gain
+// nothing.
+constexpr double kInfinibandLatency = 3.3e-6;
+
 constexpr double kChannelsAfterSearch = 2;  // channels are doubled once more
 
 // Blocks that a collective launches, one a channel.

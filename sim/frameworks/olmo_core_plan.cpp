@@ -39,7 +39,7 @@ class OlmoCore {
     optimizer();
     ignore_of_olmo_core(from_);
     network();
-    others();
+    callbacks(experiment_.value("trainer", Json()));
     from_.imported.scenario["plan"] = plan_;
     for (const char* section : {"launch", "dataset"})
       drop_section(section, experiment_.value(section, Json()));
@@ -360,18 +360,16 @@ class OlmoCore {
                                    ": pass --model NAME|config.json");
   }
 
-  // Parts that change a step during the run.
-  void others() {
-    const Json trainer = experiment_.value("trainer", Json());
-    const Json callbacks = trainer.is_object() ? trainer.value("callbacks", Json()) : Json();
-    for (const auto& [name, each] : callbacks.items())
-      for (const char* part :
-           {"Scheduler", "GAPMonitor", "Profiler", "MonkeyPatcher", "ModelMerge", "StabilityMonitor"}) {
-        const bool is_off = each.is_object() && each.value("enabled", Json()) == false;
-        if (!is_off && made_by(each).find(part) != std::string::npos)
-          from_.imported.notes.push_back(fmt::format(
-              "callback {} is ignored: its steps are counted as any other", olmo_core_word(made_by(each))));
-      }
+  // Parts of the trainer that change a step during the run, in whatever call they stand.
+  void callbacks(const Json& value) {
+    if (!value.is_structured()) return;
+    const bool is_off = value.is_object() && value.value("enabled", Json()) == false;
+    for (const char* part :
+         {"Scheduler", "GAPMonitor", "Profiler", "MonkeyPatcher", "ModelMerge", "StabilityMonitor"})
+      if (!is_off && made_by(value).find(part) != std::string::npos)
+        from_.imported.notes.push_back(fmt::format(
+            "callback {} is ignored: its steps are counted as any other", olmo_core_word(made_by(value))));
+    for (const Json& each : value) callbacks(each);
   }
 
   const PythonSettings& found_;

@@ -184,6 +184,12 @@ TEST(ImportOlmoCore, ReadsRecomputeAndFloat8) {
 }
 
 TEST(ImportOlmoCore, NamesWhatIsNotCounted) {
+  std::string text = script(kSharded);
+  text.replace(text.find("WandBCallback(name='y')"), 23, "BatchSizeSchedulerCallback(sizes=[1, 2])");
+  EXPECT_THAT(read_launch("train.py", text, on_gpus(64)).notes, Contains(HasSubstr("not decided: trainer")));
+  text.replace(text.find("common.save_folder)."), 20, "'/tmp').");
+  EXPECT_THAT(read_launch("train.py", text, on_gpus(64)).notes,
+              Contains(HasSubstr("callback BatchSizeSchedulerCallback is ignored")));
   const Imported found =
       read(std::string(kSharded) + "        z_loss_multiplier=1e-5,\n        own_setting=3,\n");
   EXPECT_THAT(

@@ -22,7 +22,7 @@ inline constexpr OutputCost kPageCost{1500, 5e-5}, kKinetoCost{4300, 1e-4}, kPer
 struct RunSize {
   double ops = 0;  // of all simulated ranks and steps
   double seconds = 0, bytes = 0;
-  std::string terms;  // "1000000 microbatches x 48 ops of 8 simulated ranks"
+  std::string terms;  // "1000000 microbatches x 44 ops of 8 simulated ranks"
 
   bool is_large() const { return bytes > kMaxRunBytes || seconds > kMaxRunSeconds; }
 };

@@ -195,7 +195,7 @@ TEST(BadScenario, HostileNestingEndsInAMessage) {
   const std::string file = temporary_file("deep.json", std::string(200000, '['));
   const Outcome outcome = run_program("simulate " + file);
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("nests deeper"));
+  EXPECT_THAT(outcome.err, HasSubstr("nests too deep"));
 }
 
 TEST(BadScenario, EveryMistakeIsListedAtOnceAndWhatFollowsFromItIsNot) {

@@ -182,7 +182,7 @@ TEST(Million, MicrobatchesOrGpusTakeLittleTimeAndMemory) {
     EXPECT_LE(outcome.kilobytes, kSanitized ? kMaxKilobytes : 200'000) << words.front();
   }
   expect_refused(with(with({"simulate"}, kMillion), {"--trace", scratch().file("trace.json")}),
-                 "1000000 microbatches x 48 ops");
+                 "1000000 microbatches x 44 ops");
 }
 
 std::string scenario(const std::string& plan) {

@@ -84,7 +84,7 @@ TEST(BadConfig, WhatIsNoJsonObjectIsRefused) {
 
 TEST(BadConfig, DeepNestingIsRefused) {
   EXPECT_THAT(complaint("{\"a\":" + std::string(5000, '[') + std::string(5000, ']') + "}"),
-              HasSubstr("nests deeper"));
+              HasSubstr("nests too deep"));
 }
 
 TEST(BadConfig, MissingFileIsNamed) {

@@ -37,14 +37,14 @@ TEST(KnownErrors, AreLargerForAProfileThatWasCarriedOver) {
 // Timed on a busy machine, quartiles 240 % apart: the step may be off by half of that.
 TEST(KnownErrors, GrowWithTheSpreadOfTheTimings) {
   Profile profile = read_profile("cpu-epyc-turin");
-  const Gpu gpu = read_cluster("cpu-node").gpu;
-  const KnownErrors quiet = known_errors(profile, gpu, "fp32");
+  const Cluster cluster = read_cluster("cpu-node");
+  const KnownErrors quiet = known_errors(profile, cluster, "fp32", false);
   for (auto& [precision, samples] : profile.gemm)
     for (GemmSample& sample : samples) sample.spread = 2.4;
   for (AttentionSample& sample : profile.attention) sample.spread = 2.4;
   for (auto& [curve, samples] : profile.stream)
     for (StreamSample& sample : samples) sample.spread = 2.4;
-  const KnownErrors busy = known_errors(profile, gpu, "fp32");
+  const KnownErrors busy = known_errors(profile, cluster, "fp32", false);
   EXPECT_GT(busy.products, 1.2);
   EXPECT_LT(quiet.products, 0.5);
   EXPECT_GE(busy.extrapolated, busy.products);

@@ -128,8 +128,15 @@ TEST_F(ForeignStore, RowsThatThisProgramDidNotWriteAreRefused) {
       {"report = '{\"step_time_s\": 1e999}'", "not valid JSON"},
       {"report = '[1]'", "lacks a field"},
       {"report = '{\"step_time_s\": \"soon\"}'", "another type"}};
+  std::string columns = "point";
+  for (const SweptField& field : grid_.fields) columns += ", \"" + field.name + "\"";
+  columns +=
+      ", state, reason, step_time_s, tokens_per_s_per_gpu, mfu, bubble_fraction, peak_memory_bytes, "
+      "inputs, report";
   for (const auto& [change, why] : rows) {
-    Store store(changed(std::string("UPDATE rows SET ") + change + " WHERE point = 1"), {}, grid_, true);
+    const Store store(changed(std::string("UPDATE rows SET ") + change + " WHERE point = 1;" +
+                              "UPDATE rows SET digest = row_digest(" + columns + ")"),
+                      {}, grid_, true);
     const std::string said = message([&] { seconds_of(store); });
     EXPECT_THAT(said, HasSubstr(why)) << change;
     EXPECT_THAT(said, HasSubstr("a.db")) << change;

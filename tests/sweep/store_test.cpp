@@ -177,7 +177,7 @@ TEST(Store, DropsRowsOfAnotherBuild) {
 TEST(Store, DropsRowsThatTheirDigestDoesNotMatch) {
   const Scratch scratch;
   const Grid grid = small_grid();
-  for (const char* change : {"report = replace(report, 'mfu', 'mfq')", "reason = 'x'", "state = 'illegal'",
+  for (const char* change : {"report = replace(report, 'step', 'stop')", "reason = 'x'", "state = 'illegal'",
                              "step_time_s = step_time_s + 1", "mbs = 3", "digest = NULL"}) {
     const std::string path = scratch.file("rows.db");
     std::filesystem::remove(path);

@@ -13,6 +13,9 @@ namespace {
 
 constexpr const char* kSeparators = " \t\n";
 
+// A copy of a piece takes as long as so many letters.
+constexpr std::size_t kLettersOfAPiece = 16;
+
 bool is_blank(char letter) {
   return letter == ' ' || letter == '\t' || letter == '\n';
 }
@@ -257,7 +260,7 @@ void ShellValues::Expansion::end_word(char joint) {
 // In a branch a value outside quotes may have other words than outside the branch.
 void ShellValues::Expansion::add(const ShellText& text, bool is_element) {
   for (const ShellPiece& piece : text) {
-    values_.spend(piece.text.size(), line_);
+    values_.spend(kLettersOfAPiece + piece.text.size(), line_);
     const BranchPointer& branch = piece.branch ? piece.branch : branch_;
     const bool keeps_many = is_element && splits_ && is_many({piece});
     if (!piece.has_letters()) {

@@ -25,6 +25,9 @@ namespace {
 // value.
 constexpr int kWorkOfValue = 20;
 
+// So does a step of an interpolation, which looks a path up. Measured: 2 us a step.
+constexpr int kWorkOfStep = 10;
+
 bool is_among(const std::string& word, std::initializer_list<const char*> list) {
   return std::ranges::any_of(list, [&](const char* each) { return word == each; });
 }
@@ -184,7 +187,7 @@ class Interpolation {
   }
 
   Json resolved(const Json& value, int hops) const {
-    work_.add(1);
+    work_.add(kWorkOfStep);
     if (!value.is_string() || hops > kMaxHops) return value;
     const std::string text = value.get<std::string>();
     std::string left, right;

@@ -19,8 +19,6 @@ std::string gigabytes(double bytes) {
 }
 
 void add_ranks(Lines& table, const Report& report) {
-  if (const std::string omitted = in_words(report.facts.omitted_effects); !omitted.empty())
-    table.line("{}", printable(omitted));
   table.line("GB on one GPU of each pipeline rank at its peak");
   table.line("{:>5}{:>9}{:>10}{:>8}{:>9}{:>13}{:>9}{:>8}{:>9}{:>11}{:>9}", "rank", "weights", "gradients",
              "master", "moments", "activations", "working", "logits", "buffers", "workspace", "peak");
@@ -113,6 +111,8 @@ std::string write_memory_table(const Report& report, const HeaviestRank& heavies
                                const std::optional<FewestGpus>& fewest) {
   const Plan& plan = report.plan;
   Lines table;
+  if (const std::string omitted = in_words(report.facts.omitted_effects); !omitted.empty())
+    table.line("{}", printable(omitted));
   table.line("{} on {}, {} x {}", report.model.name, report.facts.cluster_name, report.facts.gpus,
              report.facts.gpu_name);
   table.line("{}", plan_lines(report));

@@ -7,6 +7,7 @@
 
 #include "frameworks/megatron_options.h"
 #include "frameworks/python_recipe.h"
+#include "frameworks/python_settings.h"
 #include "frameworks/yaml_text.h"
 #include "samples.h"
 
@@ -219,19 +220,23 @@ std::string registry(const std::string& length) {
          length + "))\n";
 }
 
+Imported of_python(const std::string& text, const ImportRequest& request) {
+  return import_torchtitan_settings(python_configuration(text, "c.py", request, false), "c.py", request, 32);
+}
+
 TEST(TypedValues, OfTorchtitansRegistry) {
   const auto read = [](const std::string& length) {
     ImportRequest request;
     request.gpus = 8;
     request.shell.arguments = {"llama3_8b"};
-    return import_torchtitan_python(registry(length), "c.py", request, 32);
+    return of_python(registry(length), request);
   };
   EXPECT_EQ(read("32768 // 2").scenario["plan"]["seq"], 16384);
   EXPECT_THAT(refusal([&] { read("16384 / 2"); }),
-              AllOf(HasSubstr("training.max_context_length"), HasSubstr("must be an integer"),
+              AllOf(HasSubstr("training.max_context_length"), HasSubstr("must be an int from 1"),
                     HasSubstr("8192.0"), HasSubstr("nearest legal: 8192")));
   for (const char* wrong : {"32768.0", "\"32768\"", "None", "True", "[32768]", "-1"})
-    EXPECT_THAT(refusal([&] { read(wrong); }), HasSubstr("must be an integer")) << wrong;
+    EXPECT_THAT(refusal([&] { read(wrong); }), HasSubstr("must be an int from 1")) << wrong;
 }
 
 TEST(TypedValues, AreConvertedAsTheProgramDoes) {
@@ -255,13 +260,13 @@ Imported of_registry(const std::string& settings) {
   ImportRequest request;
   request.gpus = 8;
   request.shell.arguments = {"llama3_8b"};
-  return import_torchtitan_python(
+  return of_python(
       "from torchtitan.trainer import Trainer\ndef llama3_8b():\n  return Trainer.Config(\n"
       "    model_spec=model_registry(\"8B\"),\n    training=TrainingConfig(local_batch_size=1, "
       "seq_len=8192),\n"
       "    " +
           settings + ")\n",
-      "c.py", request, 32);
+      request);
 }
 
 // torchtitan 114151ad4 of 23 March 2026 removed selective_ac_option.

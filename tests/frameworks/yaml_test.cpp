@@ -63,7 +63,7 @@ TEST(Yaml, RefusesWhatIsNoneOrTooLarge) {
     for (int j = 0; j < 9; ++j) bomb += ", " + before;
     bomb += "]\n";
   }
-  EXPECT_THAT(refusal([&] { read_yaml(bomb, "x.yaml"); }), HasSubstr("at most"));
+  EXPECT_THAT(refusal([&] { read_yaml(bomb, "x.yaml"); }), HasSubstr("holds too many values"));
 }
 
 TEST(ImportYaml, ReadsModelConfigOfMegatron) {

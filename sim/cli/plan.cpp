@@ -112,14 +112,16 @@ std::vector<Finalist> finalists_of(const PlanSpace& space, const PlanSpace::Lega
     choices.push_back(choice_of(space, legal, result.best[i]));
     place.push_back(i);
     if (!space.seeks_orders() || choices.back().pp == 1) continue;
-    choices.push_back(choices.back());
+    choices.push_back(space.choices()[legal.choice_of[result.best[i].index]]);
     choices.back().seeks_order = true;
     place.push_back(i);
   }
   std::vector<Json> reports = reports_of(space, choices, result.has_only_bounds, jobs, inputs);
   std::vector<std::optional<Finalist>> best(result.best.size());
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    Finalist finalist{std::move(reports[i]), plan_of(legal, result.best[place[i]])};
+    const FoundPlan& found = result.best[place[i]];
+    Finalist finalist{std::move(reports[i]),
+                      choices[i].seeks_order ? legal.plans[found.index] : plan_of(legal, found)};
     finalist.plan.layers_per_stage =
         finalist.report.at("plan").at("layers_per_stage").get<std::vector<int>>();
     std::optional<Finalist>& known = best[place[i]];

@@ -148,7 +148,8 @@ TEST(Topo, ReadsPipes) {
 TEST(Simulate, ShowsThatItGoesOnAndEndsAtCtrlC) {
   if (run_in_bash("type script").exit_code != 0) GTEST_SKIP() << "script(1) is not installed";
   const std::string job =
-      "simulate --model llama3-8b --cluster dgx-h100 --gpus 16 --tp 8 --pp 2 --gbs 1000000";
+      "simulate --model llama3-8b --cluster dgx-h100 --gpus 16 --tp 8 --pp 2 --gbs 1000000 --jitter 0.01 "
+      "--large";
   const Outcome outcome =
       run_in_bash("script -qefc \"timeout --preserve-status -s INT 4 $R " + job + "\" /dev/null");
   EXPECT_THAT(outcome.out, HasSubstr("simulating 1000000 microbatches on 2 pipeline ranks, 0:0"));

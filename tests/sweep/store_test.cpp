@@ -266,6 +266,7 @@ TEST(Store, LosesNoKnownRowToAKillAtAnyMoment) {
   Grid grid;
   grid.fields.push_back({"x", "/x", {}});
   for (int i = 0; i < 300; ++i) grid.fields[0].values.push_back(i);
+  program_digest();  // found once: it takes longer than some children live
   std::mt19937 random(7);
   std::set<Point> told;
   int kills = 0;

@@ -238,23 +238,17 @@ TEST(TwoSweeps, OnOneFileBothEndWithEveryRow) {
       fmt::format("two sweeps on one file: {} times, each with every row once, CSV equal", times(1, 10) * 2));
 }
 
-// The second of two rows has 524,288 microbatches.
+// The second of two rows has 524,288 microbatches. With jitter each of them is simulated.
 Words heavy_second(const Scratch& folder, const Words& more) {
-  Words words = {REHEARSE,
-                 "sweep",
-                 kScenario,
-                 "--mbs",
-                 "1",
-                 "--vpp",
-                 "1",
-                 "--gbs",
-                 "64,524288",
-                 "--csv",
-                 folder.file("rows.csv"),
-                 "--jobs",
-                 "1",
-                 "--store",
-                 folder.file("rows.db")};
+  Words words = {REHEARSE,    "sweep",
+                 kScenario,   "--mbs",
+                 "1",         "--vpp",
+                 "1",         "--gbs",
+                 "64,524288", "--jitter",
+                 "0.01",      "--large",
+                 "--csv",     folder.file("rows.csv"),
+                 "--jobs",    "1",
+                 "--store",   folder.file("rows.db")};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -285,9 +279,9 @@ TEST(Sweep, Of100MillionPointsBeginsInLittleMemory) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs more addresses";
   const Scratch folder;
   const std::string store = folder.file("rows.db");
-  const Words words = {REHEARSE,         "sweep",      kScenario, "--engine",     "reference",
-                       "--jobs",         "1",          "--gbs",   "64:64000:+64", "--seq",
-                       "128:12800:+128", "--prefetch", "0:999",   "--store",      store};
+  const Words words = {REHEARSE,     "sweep", kScenario, "--engine",     "reference", "--large",
+                       "--jobs",     "1",     "--gbs",   "64:64000:+64", "--seq",     "128:12800:+128",
+                       "--prefetch", "0:999", "--store", store};
   Process sweep(words, {}, folder.file("log"), [] {
     constexpr rlim_t kMax = 500'000'000;
     const rlimit limit{kMax, kMax};

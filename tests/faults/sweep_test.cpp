@@ -238,13 +238,13 @@ TEST(TwoSweeps, OnOneFileBothEndWithEveryRow) {
       fmt::format("two sweeps on one file: {} times, each with every row once, CSV equal", times(1, 10) * 2));
 }
 
-// The second of two rows has 524,288 microbatches. With jitter each of them is simulated.
+// The second of two rows has 131,072 microbatches. With jitter each of them is simulated.
 Words heavy_second(const Scratch& folder, const Words& more) {
   Words words = {REHEARSE,    "sweep",
                  kScenario,   "--mbs",
                  "1",         "--vpp",
                  "1",         "--gbs",
-                 "64,524288", "--jitter",
+                 "64,131072", "--jitter",
                  "0.01",      "--large",
                  "--csv",     folder.file("rows.csv"),
                  "--jobs",    "1",

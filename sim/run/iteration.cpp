@@ -69,8 +69,9 @@ void note_collectives(const nccl::Model& model, const Cluster& cluster, RunFacts
   add_word(basis, facts.collectives);
   if (nccl::basis_of(model, cluster, across) == nccl::Basis::measured) return;
   facts.warnings.push_back(fmt::format(
-      "collectives of cluster {} were not measured on it ({}): times follow NCCL's model, the error bar is "
-      "wider, and the latency of GPU links and of NICs below {:.1f} us changes no collective; to measure: "
+      "collectives of cluster {} were not measured on it ({}): times follow NCCL's model, with at least "
+      "the error bar of systems that its fit has not seen, and the latency of GPU links and of NICs below "
+      "{:.1f} us changes no collective; to measure: "
       "rehearse calibrate import LOG --cluster {}",
       cluster.name, basis, 1e6 * nccl::kInfinibandLatency, cluster.name));
 }

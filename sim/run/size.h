@@ -10,13 +10,13 @@ namespace rehearse {
 // What a run may take unless --large is given.
 inline constexpr double kMaxRunBytes = 4e9, kMaxRunSeconds = 600;
 
-// Of one op of a simulated rank, with its task, its edges, its flow and its span: the growth of a simulation
-// from 20,000 to 200,000 microbatches over 8 stages, on one core of an Intel Xeon at 2.1 GHz
-// (tests/bench/size_bench.cpp). A run begins at kBaseBytes: program, profile, curves.
+// Of one op of a simulated rank, with its task, edges, flow and span. Simulations of 2,000 and of 10,000
+// microbatches over 8 stages differ by 270 bytes and 4.5 us an op, on a busy Xeon at 2.1 GHz; rounded up.
+// tests/bench/size_bench.cpp measures it anew. A run begins at kBaseBytes: program, profile, curves.
 inline constexpr double kBytesOfOp = 290, kSecondsOfOp = 6e-6, kBaseBytes = 60e6;
 
-// What outputs add for each op, measured likewise: the HTML page and the traces of PyTorch's profiler and
-// Perfetto, which hold their events in memory.
+// Added for each op by the HTML page and by the traces of PyTorch's profiler and Perfetto, which hold their
+// events in memory. Bytes are measured in the same way; seconds are assumed, not measured.
 inline constexpr OutputCost kPageCost{1500, 5e-5}, kKinetoCost{4300, 1e-4}, kPerfettoCost{7500, 1.5e-4};
 
 struct RunSize {

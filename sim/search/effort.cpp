@@ -6,7 +6,7 @@ namespace rehearse {
 
 namespace {
 
-// Measured on one core of a server (Xeon, 2.1 GHz), over searches of 32 to 1,000,000 GPUs.
+// Assumed, after a few timings on a busy Xeon at 2.1 GHz. Not calibrated.
 constexpr double kPricedPlan_s = 3e-4;                                    // least_step_time() and memory
 constexpr double kRunPlan_s = 2e-3, kRunOp_s = 2e-6, kRunGpu_s = 1.2e-7;  // least_simulated_s(), or a run
 constexpr double kRunShare = 0.04;                                        // of the plans

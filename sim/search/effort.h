@@ -7,8 +7,7 @@
 
 namespace rehearse {
 
-// An estimate, within a factor of three of most searches: the number of plans that must be run depends on how
-// near the bounds are.
+// A rough estimate: the number of plans that must be run depends on how near the bounds are.
 struct SearchEffort {
   double seconds = 0;  // of one core of a server
   double bytes = 0;    // of memory in each of the threads
